@@ -1,0 +1,86 @@
+"""Validation shared by every module.
+
+Two rules. A wrong *parameter* is quoted back to the caller. A wrong *record* is not: the message
+says what was expected of it and nothing of what it held, because a log is read by strangers.
+"""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+
+
+def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
+    """Return `epsilon` as a float, or refuse it: it must be a positive finite number."""
+    return check_real(name, epsilon, low=0.0, low_open=True, allowed="a positive finite number")
+
+
+def check_probability(name: str, value: float) -> float:
+    """Return `value` as a float, or refuse it: it must lie strictly between 0 and 1."""
+    allowed = "a probability strictly between 0 and 1"
+    return check_real(name, value, low=0.0, high=1.0, low_open=True, high_open=True, allowed=allowed)
+
+
+def check_real(
+    name: str,
+    value: float,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    low_open: bool = False,
+    high_open: bool = False,
+    allowed: str,
+) -> float:
+    """Return a finite real number within bounds as a float; `allowed` says in words what they are."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
+    inside = (value > low if low_open else value >= low) and (
+        value < high if high_open else value <= high
+    )
+    # An integer beyond float's range is finite and still too large to compute with.
+    if not (inside and abs(value) <= np.finfo(float).max):
+        raise ValueError(f"{name} must be {allowed}, got {value}")
+    return float(value)
+
+
+def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> int:
+    """Return `value` as an int, or refuse it: it must be a whole number in [low, high]."""
+    allowed = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
+    if value < low or (high is not None and value > high):
+        raise ValueError(f"{name} must be {allowed}, got {value}")
+    return int(value)
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`, or refuse it."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def check_categories(name: str, values: np.ndarray, categories: int) -> np.ndarray:
+    """Return records as a non-empty array of integers in [0, categories), or of booleans.
+
+    Raises
+    ------
+    TypeError
+        If the records are neither integers nor booleans.
+    ValueError
+        If there are none, or if any lies outside the domain.
+    """
+    array = np.asarray(values)
+    if array.size == 0:
+        raise ValueError(f"{name} must hold at least one record, got none")
+    if array.dtype.kind not in "biu":
+        raise TypeError(f"{name} must be integers or booleans, got dtype {array.dtype}")
+    if array.dtype.kind != "b" and not _within(array, categories):
+        raise ValueError(f"{name} must be integers in [0, {categories}); a record is not")
+    return array
+
+
+def _within(array: np.ndarray, categories: int) -> bool:
+    """Whether every integer lies in [0, categories): one pass, as a negative one wraps to huge."""
+    unsigned = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    return int(unsigned.max()) < categories
