@@ -18,7 +18,9 @@ def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
 def check_probability(name: str, value: float) -> float:
     """Return `value` as a float, or refuse it: it must lie strictly between 0 and 1."""
     allowed = "a probability strictly between 0 and 1"
-    return check_real(name, value, low=0.0, high=1.0, low_open=True, high_open=True, allowed=allowed)
+    return check_real(
+        name, value, low=0.0, high=1.0, low_open=True, high_open=True, allowed=allowed
+    )
 
 
 def check_real(
@@ -31,7 +33,7 @@ def check_real(
     high_open: bool = False,
     allowed: str,
 ) -> float:
-    """Return a finite real number within bounds as a float; `allowed` says in words what they are."""
+    """Return a finite real within bounds as a float; `allowed` puts the bounds into words."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
     inside = (value > low if low_open else value >= low) and (
@@ -75,6 +77,8 @@ def check_categories(name: str, values: np.ndarray, categories: int) -> np.ndarr
         raise ValueError(f"{name} must hold at least one record, got none")
     if array.dtype.kind not in "biu":
         raise TypeError(f"{name} must be integers or booleans, got dtype {array.dtype}")
+    if array.dtype.kind == "b" and categories != 2:
+        raise TypeError(f"{name} must be integers in [0, {categories}), got dtype bool")
     if array.dtype.kind != "b" and not _within(array, categories):
         raise ValueError(f"{name} must be integers in [0, {categories}); a record is not")
     return array
@@ -84,3 +88,18 @@ def _within(array: np.ndarray, categories: int) -> bool:
     """Whether every integer lies in [0, categories): one pass, as a negative one wraps to huge."""
     unsigned = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
     return int(unsigned.max()) < categories
+
+
+def check_counts(name: str, values: np.ndarray, *, at_least: int = 1) -> np.ndarray:
+    """Return counts as a 1-D float array of finite non-negative numbers that are not all zero."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be numbers, got dtype {array.dtype}")
+    if array.ndim != 1 or array.size < at_least:
+        raise ValueError(
+            f"{name} must be one-dimensional with at least {at_least} entries, "
+            f"got shape {array.shape}"
+        )
+    if not np.all(np.isfinite(array)) or array.min() < 0 or array.max() == 0:
+        raise ValueError(f"{name} must be finite, non-negative and not all zero")
+    return array.astype(float)

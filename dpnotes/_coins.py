@@ -1,0 +1,92 @@
+"""Exact coin flips, the one source of chance of every mechanism on categories.
+
+A coin that lands heads with probability p is usually a comparison of 53 random bits with p. Eight
+bits nearly always settle it: heads if a random byte is below floor(256 p), tails if above. Only a
+byte that is equal, one in 256, leaves the question open, and then the same question is asked of
+the fraction that is left over. A double has finitely many bits, so this ends, and the coin has
+*exactly* the probability p: every step is exact in floating point.
+"""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+# Small enough for the second-level cache, large enough to forget the cost of a numpy call.
+_BLOCK = 1 << 17
+
+
+def flip(size: int, p: float, rng: np.random.Generator) -> np.ndarray:
+    """Return `size` booleans, each True with probability exactly `p`, for 0 <= p < 1."""
+    if size == 0:
+        return np.zeros(0, dtype=bool)
+    threshold, rest = _split(p)
+    drawn = np.frombuffer(rng.bytes(size), dtype=np.uint8)
+    heads = drawn < threshold
+    if rest:
+        ties = np.flatnonzero(drawn == threshold)
+        heads[ties] = flip(ties.size, rest, rng)
+    return heads
+
+
+def flip_either(choice: np.ndarray, p: float, q: float, rng: np.random.Generator) -> np.ndarray:
+    """Return booleans, True with probability exactly `p` where `choice` is true and `q` elsewhere.
+
+    `choice` is a one-dimensional array of booleans, or of the bytes 0 and 1, and 0 <= p, q < 1.
+    Beside the result this needs constant memory.
+    """
+    choice = choice.view(np.uint8)
+    heads = np.empty(choice.size, dtype=bool)
+    (threshold_p, rest_p), (threshold_q, rest_q) = _split(p), _split(q)
+    # Bytes wrap around, so the step from one threshold to the other may be negative.
+    step, base = np.uint8((threshold_p - threshold_q) % 256), np.uint8(threshold_q)
+    for start in range(0, choice.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        thresholds = choice[block] * step + base
+        drawn = np.frombuffer(rng.bytes(thresholds.size), dtype=np.uint8)
+        np.less(drawn, thresholds, out=heads[block])
+        if rest_p or rest_q:
+            ties = np.flatnonzero(drawn == thresholds)
+            heads[block][ties] = flip_either(choice[block][ties], rest_p, rest_q, rng)
+    return heads
+
+
+def _split(p: float) -> tuple[int, float]:
+    """Split a probability into its first eight bits and the fraction that is left, both exactly."""
+    scaled = 256.0 * p
+    threshold = int(scaled)
+    return threshold, scaled - threshold
+
+
+@lru_cache(maxsize=256)
+def lie_probability(epsilon: float, others: int = 1) -> float:
+    """Return the smallest double that is at least others / (exp(epsilon) + others).
+
+    This is how often a report over `others` + 1 categories must be false for a log-ratio of
+    epsilon between any two of them. Rounding it up keeps the realised epsilon at or below the one
+    asked for; computing it, and not its complement, keeps a large epsilon from becoming infinite.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is too small for a double to tell a true report from a false one.
+    """
+    with localcontext() as context:
+        context.prec = 60
+        exact = others / (Decimal(epsilon).exp() + others)
+        lie = float(exact)
+        if Decimal(lie) < exact:
+            lie = float(np.nextafter(lie, 1.0))
+    if Fraction(lie) * (others + 1) >= others:
+        raise ValueError(
+            "epsilon must be large enough for a double to tell the true category from the others, "
+            f"got {epsilon}"
+        )
+    return lie
+
+
+def complement(lie: float) -> float:
+    """Return the largest double that is at most 1 - lie; unlike ``1 - lie`` it is never 1."""
+    truth = 1.0 - lie
+    return truth if Fraction(truth) + Fraction(lie) <= 1 else float(np.nextafter(truth, 0.0))

@@ -1,0 +1,582 @@
+"""Unary encoding: one bit a category, each bit kept or flipped on its own.
+
+A person in category j sends k bits. Bit j is reported as 1 with probability p, every other bit
+with probability q < p, independently. Two people differ in two true bits, so the cost is
+
+    epsilon = ln [ p (1 - q) / ((1 - p) q) ].
+
+Adding up the reports gives a histogram. This is the core of RAPPOR (Erlingsson et al. 2014); the
+choice of p and q is from Wang et al. (2017), "Locally differentially private protocols for
+frequency estimation".
+"""
+
+from collections.abc import Hashable, Sequence
+from math import exp, log, log1p
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpnotes._checks import (
+    check_categories,
+    check_choice,
+    check_counts,
+    check_epsilon,
+    check_integer,
+    check_probability,
+    check_real,
+)
+from dpnotes._coins import complement, flip_either, lie_probability
+
+SCHEMES = ("optimized", "symmetric")
+PROTOCOLS = (
+    "direct encoding",
+    "symmetric unary",
+    "optimized unary",
+    "local hashing",
+    "binary hashing",
+    "hadamard",
+    "subset selection",
+)
+
+
+def probabilities(epsilon: float, scheme: str = "optimized") -> tuple[float, float]:
+    """Return the bit probabilities (p, q) that spend epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost of one report, positive and finite.
+    scheme : {"optimized", "symmetric"}
+        "optimized" keeps a 1 half of the time and a 0 nearly always, which makes rare categories
+        as precise as they can be; "symmetric" flips both with the same probability.
+
+    Returns
+    -------
+    tuple of float
+        p, the probability that a true 1 is reported as 1, and q, that a true 0 is. Both are
+        rounded towards more privacy.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> p, q = probabilities(np.log(3))
+    >>> round(p, 12), round(q, 12)
+    (0.5, 0.25)
+    """
+    epsilon = check_epsilon(epsilon)
+    if check_choice("scheme", scheme, SCHEMES) == "optimized":
+        return 0.5, lie_probability(epsilon)
+    q = lie_probability(epsilon / 2)
+    return complement(q), q
+
+
+def epsilon(p: float, q: float) -> float:
+    """Return the privacy cost of one report with bit probabilities p and q.
+
+    Parameters
+    ----------
+    p, q : float
+        Probabilities of reporting a 1 for a true 1 and a true 0, with 0 < q < p < 1.
+
+    Returns
+    -------
+    float
+        ln [p (1 - q) / ((1 - p) q)].
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a probability is not strictly between 0 and 1, or p is not above q.
+
+    Examples
+    --------
+    >>> round(float(np.exp(epsilon(0.75, 0.25))), 9)
+    9.0
+    """
+    p, q = _check_pair(p, q)
+    return log(p) - log1p(-p) + log1p(-q) - log(q)
+
+
+def output_distribution(categories: int, p: float, q: float) -> np.ndarray:
+    """Return the exact law of one report for every category, by enumerating all of them.
+
+    Parameters
+    ----------
+    categories : int
+        The number of categories k, from 1 to 12.
+    p, q : float
+        Bit probabilities with 0 < q < p < 1.
+
+    Returns
+    -------
+    ndarray of shape (k, 2**k)
+        Row: the category. Column: the report, read as a binary number whose bit j (of value 2**j)
+        is the reported bit j. Each row sums to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> output_distribution(2, 0.75, 0.25)[0]
+    array([0.1875, 0.5625, 0.0625, 0.1875])
+    """
+    categories = check_integer("categories", categories, low=1, high=12)
+    p, q = _check_pair(p, q)
+    reports = np.arange(2**categories)[:, None] >> np.arange(categories) & 1
+    of_zeros = np.where(reports, q, 1 - q)
+    of_ones = np.where(reports, p, 1 - p)
+    own = np.eye(categories, dtype=bool)[:, None, :]
+    return np.where(own, of_ones, of_zeros).prod(axis=2)
+
+
+def encode(
+    values: Sequence[Hashable], domain: Sequence[Hashable], *, missing: str = "raise"
+) -> np.ndarray:
+    """Turn categories into rows of bits with a single 1.
+
+    Parameters
+    ----------
+    values : sequence of hashable, length n
+        The true category of each person.
+    domain : sequence of hashable, length k
+        The categories, all different and public; a value of `domain[j]` sets bit j.
+    missing : {"raise", "zero"}
+        What to do with None, NaN and pandas' NA: refuse them, or encode them as k zeros, which
+        is as private as any category and counts for none.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n, k)
+        The bits.
+
+    Raises
+    ------
+    ValueError
+        If there are no values, the domain is empty or repeats a category, or a value is missing
+        (unless `missing="zero"`) or not in the domain.
+
+    Examples
+    --------
+    >>> encode(["tea", "coffee", "tea"], ["coffee", "tea"])
+    array([[0, 1],
+           [1, 0],
+           [0, 1]], dtype=uint8)
+    """
+    check_choice("missing", missing, ("raise", "zero"))
+    column = _columns(domain)
+    values = _as_list("values", values)
+    columns = np.fromiter((column.get(value, -1) for value in values), np.intp, len(values))
+    for row in np.flatnonzero(columns < 0):
+        if not _is_missing(values[row]):
+            raise ValueError("values must be in the domain; a record is not")
+        if missing == "raise":
+            raise ValueError('values must not be missing (missing="zero" encodes them as zeros)')
+    bits = np.zeros((len(values), len(column)), dtype=np.uint8)
+    known = np.flatnonzero(columns >= 0)
+    bits[known, columns[known]] = 1
+    return bits
+
+
+def perturb(
+    bits: ArrayLike, p: float, q: float, *, rng: np.random.Generator | int | None = None
+) -> np.ndarray:
+    """Draw a private report for every row of bits.
+
+    Parameters
+    ----------
+    bits : array_like of {0, 1} or bool, shape (n, k)
+        True bits, at most a single 1 in each row, as `encode` makes them.
+    p, q : float
+        Probabilities of reporting a 1 for a true 1 and a true 0, with 0 < q < p < 1.
+    rng : Generator, int or None
+        Where the randomness comes from, as in `numpy.random.default_rng`.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        The reports, of the type of `bits`.
+
+    Raises
+    ------
+    ValueError
+        If there are no bits, one is neither 0 nor 1, a row has more than a single 1 (its report
+        would cost more than `epsilon(p, q)`), or a probability is out of range.
+    TypeError
+        If the bits are neither integers nor booleans, or a probability is not a number.
+
+    Examples
+    --------
+    >>> perturb([[1, 0, 0], [0, 0, 1]], 0.5, 0.25, rng=0).shape
+    (2, 3)
+    """
+    p, q = _check_pair(p, q)
+    kind = np.asarray(bits).dtype
+    bits = _check_bits("bits", bits)
+    if not _at_most_one(bits):
+        raise ValueError("bits must have at most a single 1 in each row; a record has more")
+    rng = np.random.default_rng(rng)
+    reports = flip_either(bits.ravel(), p, q, rng).reshape(bits.shape)
+    return reports.view(kind) if kind.itemsize == 1 else reports.astype(kind)
+
+
+def count_ones(reports: ArrayLike) -> np.ndarray:
+    """Count the ones in each column: all that a collector has to keep.
+
+    The counts of several batches add up to those of all of them together.
+
+    Parameters
+    ----------
+    reports : array_like of {0, 1} or bool, shape (n, k)
+        Private reports.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        How many reports have a 1 in each column.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are no reports, or one holds anything but 0 and 1.
+
+    Examples
+    --------
+    >>> count_ones([[1, 0], [1, 1]])
+    array([2, 1])
+    """
+    reports = _check_bits("reports", reports)
+    # A byte holds a sum of 255 bits: fold the rows into 255 layers and add those as bytes.
+    height, width = reports.shape
+    layer = height // 255
+    folded = reports[: 255 * layer].reshape(255, layer * width)
+    totals = folded.sum(axis=0, dtype=np.uint8).reshape(layer, width).sum(axis=0, dtype=np.int64)
+    return totals + reports[255 * layer :].sum(axis=0, dtype=np.int64)
+
+
+def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
+    """Estimate the true count of every category from private reports, without bias.
+
+    Parameters
+    ----------
+    reports : array_like of {0, 1} or bool, shape (n, k)
+        Private reports, as `perturb` draws them.
+    p, q : float
+        The bit probabilities with which they were drawn.
+
+    Returns
+    -------
+    ndarray of float, shape (k,)
+        Estimated counts, (ones - n q) / (p - q); single ones may be negative. Estimates of
+        disjoint batches add up to the estimate of all of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are no reports, one holds anything but 0 and 1, or a probability is out of range.
+
+    Examples
+    --------
+    >>> aggregate([[1, 0], [1, 0], [0, 1], [1, 0]], 0.75, 0.25)
+    array([4., 0.])
+    """
+    _check_pair(p, q)
+    reports = np.asarray(reports)
+    return aggregate_ones(count_ones(reports), len(reports), p, q)
+
+
+def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
+    """Estimate the true count of every category from the number of ones in each column.
+
+    Parameters
+    ----------
+    ones : array_like of int, shape (k,)
+        How many reports have a 1 in each column; sums over batches.
+    n : int
+        How many reports there were.
+    p, q : float
+        The bit probabilities with which they were drawn.
+
+    Returns
+    -------
+    ndarray of float, shape (k,)
+        Estimated counts, as `aggregate` gives them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If n is not positive, a number of ones is not between 0 and n, or a probability is out of
+        range.
+
+    Examples
+    --------
+    >>> aggregate_ones([3, 1], 4, 0.75, 0.25)
+    array([4., 0.])
+    """
+    p, q = _check_pair(p, q)
+    n = check_integer("n", n, low=1)
+    ones = np.asarray(ones)
+    if ones.dtype.kind not in "iu":
+        raise TypeError(f"ones must be integers, got dtype {ones.dtype}")
+    if ones.ndim != 1 or ones.size == 0:
+        raise ValueError(f"ones must be one-dimensional and not empty, got shape {ones.shape}")
+    if ones.min() < 0 or ones.max() > n:
+        raise ValueError(f"ones must be in [0, {n}], the number of reports")
+    return (ones - n * q) / (p - q)
+
+
+def simulate_ones(
+    counts: ArrayLike,
+    p: float,
+    q: float,
+    *,
+    n: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> np.ndarray:
+    """Draw what a collector would count, at a cost that does not depend on the number of people.
+
+    The reported ones of a category are those of its members and those of all others: two binomial
+    draws, with the same law as perturbing every person's bits and adding them up.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (k,)
+        True number of people in each category.
+    p, q : float
+        Bit probabilities with 0 < q < p < 1.
+    n : int, optional
+        The number of reports, if some people are in no category. By default the sum of `counts`.
+    rng : Generator, int or None
+        Where the randomness comes from, as in `numpy.random.default_rng`.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        Reported ones in each column.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the counts are not integers, negative, all zero or more than n, or a probability is out
+        of range.
+
+    Examples
+    --------
+    >>> simulate_ones([600_000_000, 400_000_000], 0.5, 0.25, rng=0).shape
+    (2,)
+    """
+    p, q = _check_pair(p, q)
+    counts = np.asarray(counts)
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"counts must be integers, got dtype {counts.dtype}")
+    check_counts("counts", counts)
+    counts = counts.astype(np.int64)
+    n = _check_total(counts, n)
+    rng = np.random.default_rng(rng)
+    return rng.binomial(counts, p) + rng.binomial(n - counts, q)
+
+
+def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> np.ndarray:
+    """Return the exact variance of the estimated counts.
+
+    Parameters
+    ----------
+    counts : array_like of shape (k,)
+        True number of people in each category.
+    p, q : float
+        Probabilities that a report supports the own category and another one, 0 < q < p < 1: the
+        bit probabilities, or the `support_probabilities` of any other protocol.
+    n : int, optional
+        The number of reports, if some people are in no category. By default the sum of `counts`.
+
+    Returns
+    -------
+    ndarray of float, shape (k,)
+        Variances, in people squared.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the counts are negative, not finite, all zero or more than n, or a probability is out
+        of range.
+
+    Notes
+    -----
+    Category j is supported by n_j coins of probability p and n - n_j of probability q, so the
+    variance is (n_j p (1 - p) + (n - n_j) q (1 - q)) / (p - q)^2.
+
+    Examples
+    --------
+    >>> variance([60, 40], 0.75, 0.25)
+    array([75., 75.])
+    """
+    p, q = _check_pair(p, q)
+    counts = check_counts("counts", counts)
+    n = _check_total(counts, n)
+    return (counts * p * (1 - p) + (n - counts) * q * (1 - q)) / (p - q) ** 2
+
+
+def support_probabilities(protocol: str, epsilon: float, categories: int) -> tuple[float, float]:
+    """Return how often a report supports its own category, and any other one.
+
+    Every protocol here is estimated alike, by (support - n q) / (p - q), so that `variance`
+    compares them all (Wang et al. 2017, and Ye and Barg 2018 for subset selection).
+
+    Parameters
+    ----------
+    protocol : str
+        One of `PROTOCOLS`. "direct encoding" is k-ary randomized response; "local hashing" reports
+        a hashed category among round(e^epsilon) + 1, "binary hashing" among 2; "hadamard" reports
+        one coefficient; "subset selection" reports a set of round(k / (e^epsilon + 1)) categories.
+    epsilon : float
+        The privacy cost of one report, positive and at most 30.
+    categories : int
+        The number of categories k, at least 2.
+
+    Returns
+    -------
+    tuple of float
+        p and q, with 0 < q < p < 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> p, q = support_probabilities("direct encoding", np.log(3), 4)
+    >>> round(p, 12), round(q, 12)
+    (0.5, 0.166666666667)
+    """
+    check_choice("protocol", protocol, PROTOCOLS)
+    epsilon = check_real(
+        "epsilon", epsilon, low=0, low_open=True, high=30, allowed="a positive number up to 30"
+    )
+    k = check_integer("categories", categories, low=2)
+    odds = exp(epsilon)
+    if protocol == "symmetric unary":
+        return probabilities(epsilon, "symmetric")
+    if protocol == "optimized unary":
+        return probabilities(epsilon, "optimized")
+    if protocol == "direct encoding":
+        return odds / (odds + k - 1), 1 / (odds + k - 1)
+    if protocol == "local hashing":
+        cells = round(odds) + 1
+        return odds / (odds + cells - 1), 1 / cells
+    if protocol == "subset selection":
+        size = max(1, round(k / (odds + 1)))
+        inside, outside = odds * size, k - size
+        p = inside / (inside + outside)
+        return p, (inside * (size - 1) + outside * size) / ((k - 1) * (inside + outside))
+    return odds / (odds + 1), 0.5
+
+
+def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
+    """Return the nearest histogram that is non-negative and has the given total.
+
+    Parameters
+    ----------
+    estimates : array_like of float, shape (k,)
+        Estimated counts, some of them perhaps negative.
+    total : float
+        What the counts must add up to, positive.
+
+    Returns
+    -------
+    ndarray of float, shape (k,)
+        The Euclidean projection: all entries are lowered (or raised) alike and cut off at zero.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the estimates are not finite numbers in one dimension, or the total is not positive.
+
+    Notes
+    -----
+    Post-processing: it costs no privacy. It is no longer unbiased, as small counts are pulled up.
+    The threshold is found by one sort (Duchi et al. 2008).
+
+    Examples
+    --------
+    >>> project_to_simplex([7.0, 5.0, -2.0], 10)
+    array([6., 4., 0.])
+    """
+    total = check_epsilon(total, "total")
+    estimates = np.asarray(estimates, dtype=float)
+    if estimates.ndim != 1 or estimates.size == 0 or not np.all(np.isfinite(estimates)):
+        raise ValueError("estimates must be one-dimensional, not empty and finite")
+    ranked = np.sort(estimates)[::-1]
+    shifts = (np.cumsum(ranked) - total) / np.arange(1, ranked.size + 1)
+    shift = shifts[np.flatnonzero(ranked > shifts)[-1]]
+    return np.maximum(estimates - shift, 0.0)
+
+
+def _check_pair(p: float, q: float) -> tuple[float, float]:
+    p, q = check_probability("p", p), check_probability("q", q)
+    if p <= q:
+        raise ValueError(f"p must be greater than q, got p={p} and q={q}")
+    return p, q
+
+
+def _check_bits(name: str, bits: ArrayLike) -> np.ndarray:
+    """Return bits as a contiguous 2-D array of bytes, or refuse them."""
+    bits = check_categories(name, bits, 2)
+    if bits.ndim != 2:
+        raise ValueError(
+            f"{name} must have a row per person and a column per category, got shape {bits.shape}"
+        )
+    bits = np.ascontiguousarray(bits)
+    return bits.view(np.uint8) if bits.dtype.itemsize == 1 else bits.astype(np.uint8)
+
+
+def _at_most_one(bits: np.ndarray) -> bool:
+    """Whether no row of bits has more than a single 1."""
+    sums = np.einsum("ij->i", bits)
+    # Sums of bytes wrap around at 256, so they have to add up to the number of ones as well.
+    return bool(sums.max() <= 1) and int(sums.sum(dtype=np.int64)) == np.count_nonzero(bits)
+
+
+def _columns(domain: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Map each category of a domain to its column."""
+    domain = _as_list("domain", domain)
+    if any(_is_missing(category) for category in domain):
+        raise ValueError("domain must not hold a missing category")
+    column = {category: position for position, category in enumerate(domain)}
+    if len(column) < len(domain):
+        raise ValueError(f"domain must hold different categories, got {domain}")
+    return column
+
+
+def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
+    """Return a non-empty sequence as a list of Python objects."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of categories, got a single str")
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not isinstance(values, list) or not values:
+        raise ValueError(f"{name} must be a sequence of at least one category")
+    return values
+
+
+def _is_missing(value: Hashable) -> bool:
+    """Whether a value is None, or differs from itself as NaN and pandas' NA do."""
+    if value is None:
+        return True
+    unequal = value != value
+    return unequal is value or bool(unequal)
+
+
+def _check_total(counts: np.ndarray, n: int | None) -> int | float:
+    """Return the number of reports, into which all the counts must fit."""
+    if n is None:
+        return counts.sum()
+    n = check_integer("n", n, low=1)
+    if counts.sum() > n:
+        raise ValueError(f"n must be at least the sum of the counts, got {n}")
+    return n
