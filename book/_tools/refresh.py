@@ -1,0 +1,278 @@
+"""Run the notebooks that are stale, and say which ones are.
+
+A notebook carries, in its metadata under ``dpnotes``, a hash of all that its outputs depend on: its
+own code cells, the modules of ``dpnotes`` that it can import, the tracked data and the style of the
+figures. Where one of them has changed since, the notebook is stale. Paths are sorted and line ends
+are those of Unix, so the hashes are the same on every machine.
+
+``python book/_tools/refresh.py`` runs all stale notebooks, or those it is given; ``--force`` runs
+fresh ones too. Cells tagged ``needs-cifar10``, ``needs-mnist`` or ``needs-votes`` are left as they
+are where their data is absent.
+"""
+
+import argparse
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+INPUTS = {
+    "dpnotes": ["dpnotes/*.py"],
+    "data": ["data/adult*", "data/adult*/**/*", "data/datasets.toml", "data/results/*.json"],
+    "style": ["book/figures.mplstyle"],
+}
+TEXT = {".py", ".toml", ".json", ".csv", ".md", ".txt", ".data", ".names", ".test", ".mplstyle"}
+
+# Which loader must succeed for the cells of each tag to run.
+LOADERS = {
+    "needs-cifar10": lambda datasets: datasets.load_cifar10(),
+    "needs-mnist": lambda datasets: datasets.load_mnist(),
+    "needs-votes": lambda datasets: datasets.load_pate_votes("mnist_250_teachers"),
+}
+
+CELL_METADATA = {"tags", "jupyter", "mystnb"}
+LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+}
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def notebooks(root=ROOT):
+    """Every notebook of the book, sorted by name."""
+    return sorted((root / "book").glob("*.ipynb"))
+
+
+def read(path):
+    """Read a notebook as plain dictionaries, each source as one string."""
+    book = json.loads(Path(path).read_text(encoding="utf-8"))
+    for cell in book["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return book
+
+
+def tags(cell):
+    """Return the set of a cell's tags."""
+    return set(cell.get("metadata", {}).get("tags", []))
+
+
+def code_cells(book):
+    """Return a notebook's code cells in order."""
+    return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+
+
+def data_tags(book):
+    """Return the ``needs-...`` tags that a notebook's cells carry."""
+    return {tag for cell in code_cells(book) for tag in tags(cell) & set(LOADERS)}
+
+
+def hashes(book, root=ROOT):
+    """Hash what a notebook's outputs depend on, part by part."""
+    code = "\0".join(cell["source"].replace("\r\n", "\n") for cell in code_cells(book))
+    return {"code": _digest(code.encode())} | _hashes_of_inputs(root)
+
+
+def _hashes_of_inputs(root):
+    return {name: _hash_of_files(root, patterns) for name, patterns in INPUTS.items()}
+
+
+def _hash_of_files(root, patterns):
+    files = {p.relative_to(root).as_posix(): p for glob in patterns for p in root.glob(glob)}
+    present = [(name, path) for name, path in sorted(files.items()) if path.is_file()]
+    lines = [f"{name} {_digest(_content(path))}" for name, path in present]
+    return _digest("\n".join(lines).encode())
+
+
+def _content(path):
+    content = path.read_bytes()
+    return content.replace(b"\r\n", b"\n") if path.suffix in TEXT else content
+
+
+def _digest(content):
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def stale(path, root=ROOT):
+    """Say why a notebook's outputs can't be trusted, or None when they can."""
+    book = read(path)
+    stored = book["metadata"].get("dpnotes", {}).get("hash")
+    if not stored:
+        return "it has not been run by `make refresh`"
+    now = hashes(book, root)
+    changed = [name for name in now if stored.get(name) != now[name]]
+    return f"changed since it was run: {', '.join(changed)}" if changed else None
+
+
+@functools.cache
+def missing_data(tag):
+    """Say why the data behind a ``needs-...`` tag can't be loaded, or None when it can."""
+    from dpnotes import datasets
+
+    try:
+        LOADERS[tag](datasets)
+    except datasets.DatasetUnavailable as error:
+        return str(error)
+    return None
+
+
+def execute(path, timeout=600, root=ROOT):
+    """Run a notebook from top to bottom and return it with its new outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    book = nbformat.from_dict(read(path))
+    absent = {tag for tag in data_tags(book) if missing_data(tag)}
+    skipped = [cell for cell in code_cells(book) if tags(cell) & absent]
+    for cell in skipped:
+        cell.metadata["tags"] = [*cell.metadata["tags"], "skip-execution"]
+    client = NotebookClient(
+        book,
+        timeout=timeout,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(root / "book")}},
+        on_cell_execute=_progress(Path(path).stem, len(book.cells)),
+    )
+    client.execute(env=_environment(root))
+    for cell in skipped:
+        cell.metadata["tags"].remove("skip-execution")
+    return normalise(book, provenance(book, absent, root))
+
+
+def _progress(name, total):
+    def show(cell, cell_index):
+        print(f"\r  {name}: cell {cell_index + 1} of {total} ", end="", flush=True)
+
+    return show
+
+
+def _environment(root):
+    paths = [str(root), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "DPNOTES_DEVICE": _device(),
+    }
+
+
+def _device():
+    return os.environ.get("DPNOTES_DEVICE", "cpu")
+
+
+def provenance(book, absent, root=ROOT):
+    """Say what the outputs come from; ``kept`` names what an older run left, with its hashes."""
+    old = book["metadata"].get("dpnotes", {})
+    now = hashes(book, root)
+    kept = {tag: old.get("kept", {}).get(tag, old.get("hash", {})) for tag in sorted(absent)}
+    return {
+        "hash": now,
+        "device": _device(),
+        "data": sorted(tag.removeprefix("needs-") for tag in data_tags(book) - absent),
+        "kept": {tag: hash for tag, hash in kept.items() if hash != now},
+    }
+
+
+def normalise(book, dpnotes):
+    """Return a notebook without what differs from run to run: times, widgets, versions."""
+    cells = [_normalise_cell(cell) for cell in book["cells"]]
+    for number, cell in enumerate((c for c in cells if "outputs" in c), start=1):
+        _number(cell, number)
+    metadata = {"kernelspec": KERNEL, "language_info": LANGUAGE, "dpnotes": dpnotes}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _normalise_cell(cell):
+    metadata = {key: value for key, value in cell["metadata"].items() if key in CELL_METADATA}
+    return {**cell, "metadata": metadata, "source": _lines(cell["source"])}
+
+
+def _number(cell, number):
+    if cell["execution_count"] is None:
+        return
+    cell["execution_count"] = number
+    cell["outputs"] = [_normalise_output(output, number) for output in cell["outputs"]]
+
+
+def _normalise_output(output, number):
+    output = dict(output)
+    if output["output_type"] == "execute_result":
+        output["execution_count"] = number
+    if "text" in output:
+        output["text"] = _lines(output["text"])
+    if "data" in output:
+        output["data"] = {kind: _data(kind, value) for kind, value in output["data"].items()}
+    return output
+
+
+def _data(kind, value):
+    return _lines(value) if kind.startswith("text/") or kind == "image/svg+xml" else value
+
+
+def _lines(text):
+    return "".join(text).splitlines(keepends=True)
+
+
+def write(path, book):
+    """Write a notebook in one step, so that a reader finds the old one or the new one."""
+    text = json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    handle, temporary = tempfile.mkstemp(dir=Path(path).parent, suffix=".tmp")
+    with open(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+
+
+def refresh(path, timeout=600, root=ROOT):
+    """Run one notebook and store it; after an error show the cell and leave the file alone."""
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    start = time.perf_counter()
+    try:
+        book = execute(path, timeout, root)
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        print(f"\r{path.name}: failed, left as it was\n{error}", flush=True)
+        return False
+    write(path, book)
+    print(f"\r{path.name}: run in {time.perf_counter() - start:.0f} s" + " " * 20, flush=True)
+    for tag in book["metadata"]["dpnotes"]["kept"]:
+        print(f"  cells tagged {tag} keep the outputs of an older run: {missing_data(tag)}")
+    return True
+
+
+def _named(names, root):
+    known = {path.stem: path for path in notebooks(root)}
+    wanted = [Path(name).stem for name in names] or list(known)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        sys.exit(f"no such notebook: {', '.join(unknown)} (there are: {', '.join(known)})")
+    return [known[name] for name in wanted]
+
+
+def main(arguments=None, root=ROOT):
+    """Refresh what the command line asks for; the exit status is 1 when a notebook failed."""
+    parser = argparse.ArgumentParser(description="Run the notebooks that are stale.")
+    parser.add_argument("notebooks", nargs="*", help="names; default: all")
+    parser.add_argument("--force", action="store_true", help="run fresh notebooks too")
+    parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
+    options = parser.parse_args(arguments)
+    sys.path.insert(0, str(root))
+    passed = True
+    for path in _named(options.notebooks, root):
+        reason = "asked for by --force" if options.force else stale(path, root)
+        print(f"{path.name}: {reason or 'fresh'}", flush=True)
+        passed &= not reason or refresh(path, options.timeout, root)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
