@@ -1,0 +1,61 @@
+# One command builds the book, one runs its tests; `make help` lists the rest.
+# PY=python3 uses that interpreter as it is and installs nothing.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+.PHONY: help book test lint lab refresh bench browser links clean FORCE
+
+ifdef PY
+PYTHON := $(PY)
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+else
+PYTHON := .venv/bin/python
+READY := .venv/.ready
+endif
+
+JUPYTER_BOOK := $(PYTHON) -c 'from jupyter_book.cli.main import main; main()'
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+book: $(READY) ## build the site into _build/html; a warning is an error
+	@$(PYTHON) book/_tools/lint.py --stale
+	@.ci/book $(PYTHON)
+
+test: $(READY) ## run the tests, the doctests and every notebook, and hold coverage to 95 %
+	@.ci/test $(PYTHON)
+
+lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(PYTHON) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(PYTHON) book/_tools/lint.py
+
+lab: $(READY) ## open the notebooks in JupyterLab
+	$(PYTHON) -m jupyterlab --ServerApp.root_dir=book
+
+refresh: $(READY) ## execute the notebooks that are stale and store their outputs
+	$(PYTHON) book/_tools/refresh.py
+
+bench: .venv-bench/.ready ## measure dpnotes beside its peers, in an environment of their own
+	.venv-bench/bin/python -m pytest tests/benchmarks
+
+browser: $(READY) ## install chromium and what the browser tests need (Debian; needs root)
+	@command -v chromium >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium; }
+	$(PYTHON) -m pip install --editable '.[browser]' --constraint constraints.txt
+
+links: $(READY) ## ask every link to another site whether it still answers (needs the network)
+	$(JUPYTER_BOOK) build . --path-output _build/links --builder linkcheck
+
+clean: ## remove everything built; the environments .venv and .venv-bench stay
+	rm -rf _build build dist *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis .benchmarks
+
+# An environment made in another folder, or by an interpreter that has gone, is made anew.
+unfit = $(if $(and $(wildcard $(1)/bin/python),$(filter $(CURDIR),$(shell cat $(1)/.ready 2>/dev/null))),,FORCE)
+
+.venv/.ready: requirements.txt constraints.txt pyproject.toml $(call unfit,.venv)
+	@.ci/venv .venv requirements.txt constraints.txt
+
+.venv-bench/.ready: requirements-bench.txt pyproject.toml $(call unfit,.venv-bench)
+	@.ci/venv .venv-bench requirements-bench.txt
