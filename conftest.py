@@ -46,7 +46,7 @@ def _needs(item):
     if item.get_closest_marker("gpu"):
         yield "a CUDA device", _no_cuda(), os.environ.get("DPNOTES_DEVICE") == "cuda"
     if item.get_closest_marker("browser"):
-        yield "a browser", _no_browser(), IN_CI
+        yield "a browser", _no_browser(), os.environ.get("DPNOTES_BROWSER") == "required"
 
 
 def _data_tags(item):
