@@ -141,6 +141,7 @@ def execute(path, timeout=600, root=ROOT):
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(root / "book")}},
         on_cell_execute=_progress(Path(path).stem, len(book.cells)),
     )
