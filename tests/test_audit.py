@@ -1,0 +1,680 @@
+import dataclasses
+import functools
+import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpnotes import audit
+from dpnotes.audit import epsilon_lower_bound, exact_epsilon, largest_certifiable_epsilon
+from dpnotes.release import Release
+
+
+def randomized_response_law(epsilon, categories):
+    other = 1 / (math.exp(epsilon) + categories - 1)
+    law = np.full((categories, categories), other)
+    np.fill_diagonal(law, math.exp(epsilon) * other)
+    return law
+
+
+def slow_epsilon(rows, pairs):
+    """Take every pair and every output in turn, in exact arithmetic."""
+    losses = [0.0]
+    for (i, j), column in itertools.product(pairs, range(len(rows[0]))):
+        for p, q in [(rows[i][column], rows[j][column]), (rows[j][column], rows[i][column])]:
+            p, q = Fraction(p), Fraction(q)
+            if p > q:
+                losses.append(math.inf if q == 0 else log_of_fraction(p / q))
+    return max(losses)
+
+
+def log_of_fraction(ratio):
+    if ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+@st.composite
+def laws(draw):
+    columns = draw(st.integers(1, 5))
+    small = st.sampled_from([0.0, -0.0, 5e-324, 1e-310, 2.3e-308, 1e-200, 1e-17, 0.1, 0.1 + 1e-15])
+    entry = st.one_of(small, st.floats(0, 1 / columns))
+    free = draw(st.lists(st.lists(entry, min_size=columns - 1, max_size=columns - 1), min_size=1))
+    return [[*row, 1 - math.fsum(row)] for row in free]
+
+
+@given(laws())
+def test_exact_epsilon_is_what_a_slow_loop_over_fractions_finds(rows):
+    expected = slow_epsilon(rows, itertools.combinations(range(len(rows)), 2))
+    assert exact_epsilon(rows) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+@given(laws(), st.data())
+def test_exact_epsilon_over_chosen_neighbours_is_what_a_slow_loop_finds(rows, data):
+    index = st.integers(0, len(rows) - 1)
+    pairs = data.draw(st.lists(st.tuples(index, index), min_size=1))
+    expected = slow_epsilon(rows, pairs)
+    assert exact_epsilon(rows, neighbours=pairs) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+@given(laws())
+def test_all_pairs_given_one_by_one_are_the_default(rows):
+    assume(len(rows) > 1)
+    pairs = itertools.combinations(range(len(rows)), 2)
+    assert exact_epsilon(rows, neighbours=pairs) == exact_epsilon(rows)
+
+
+@given(laws(), st.randoms(use_true_random=False))
+def test_the_order_of_inputs_and_outputs_does_not_matter(rows, random):
+    expected = exact_epsilon(rows)
+    columns = list(zip(*rows, strict=True))
+    random.shuffle(columns)
+    shuffled = [list(row) for row in zip(*columns, strict=True)]
+    random.shuffle(shuffled)
+    assert exact_epsilon(shuffled) == expected
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 1.0, math.log(3), 20.0, 600.0])
+@pytest.mark.parametrize("categories", [2, 3, 17])
+def test_randomized_response_has_exactly_its_epsilon(epsilon, categories):
+    law = randomized_response_law(epsilon, categories)
+    assert exact_epsilon(law) == pytest.approx(epsilon, rel=1e-6 if epsilon < 1e-6 else 1e-12)
+
+
+def test_neighbours_are_taken_in_both_directions():
+    law = [[0.5, 0.5], [0.9, 0.1]]
+    assert exact_epsilon(law, neighbours=[(0, 1)]) == exact_epsilon(law, neighbours=[(1, 0)])
+    assert exact_epsilon(law, neighbours=[(0, 1)]) == pytest.approx(math.log(5))
+
+
+def test_only_the_neighbours_given_are_compared():
+    law = [[0.5, 0.5], [0.6, 0.4], [1.0, 0.0]]
+    assert exact_epsilon(law, neighbours=[(0, 1)]) == pytest.approx(math.log(0.5 / 0.4))
+    assert exact_epsilon(law) == math.inf
+
+
+def test_many_neighbours_are_compared_in_blocks(monkeypatch):
+    law = randomized_response_law(1.0, 8)
+    law[6] = law[7]
+    pairs = np.array([(6, 7)] * 1000 + [(0, 1)])
+    monkeypatch.setattr(audit, "_PAIR_BLOCK", 64)
+    assert exact_epsilon(law, neighbours=pairs) == pytest.approx(1.0)
+    assert exact_epsilon(law, neighbours=pairs[:-1]) == 0.0
+
+
+def test_an_output_that_neither_input_gives_costs_nothing():
+    assert exact_epsilon([[0.0, 1.0, -0.0], [0.0, 1.0, 0.0]]) == 0.0
+
+
+def test_a_probability_of_5e_324_is_not_zero():
+    assert exact_epsilon([[5e-324, 1.0], [0.5, 0.5]]) == pytest.approx(1073 * math.log(2))
+    assert exact_epsilon([[0.0, 1.0], [0.5, 0.5]]) == math.inf
+    assert exact_epsilon([[5e-324, 1.0], [0.0, 1.0]]) == math.inf
+
+
+def test_a_loss_of_1e_12_keeps_its_digits():
+    law = [[0.5, 0.5], [0.5 + 5e-13, 0.5 - 5e-13]]
+    assert exact_epsilon(law) == pytest.approx(slow_epsilon(law, [(0, 1)]), rel=1e-12)
+
+
+def test_a_single_input_has_nothing_to_hide():
+    assert exact_epsilon([[0.25, 0.75]]) == 0.0
+
+
+def test_a_law_may_be_given_in_any_real_type():
+    halves = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)]]
+    assert exact_epsilon(halves) == pytest.approx(math.log(2))
+    assert exact_epsilon(np.eye(2, dtype=bool)) == math.inf
+    assert exact_epsilon(np.array([[0.5, 0.5], [0.25, 0.75]], np.float16)) == exact_epsilon(halves)
+
+
+@pytest.mark.parametrize(
+    ("law", "error", "message"),
+    [
+        ([], ValueError, r"output_distribution must be a matrix .* got \(0,\)"),
+        (np.ones((0, 3)), ValueError, r"must be a matrix with a row and a column, got \(0, 3\)"),
+        (np.ones((3, 0)), ValueError, r"must be a matrix with a row and a column, got \(3, 0\)"),
+        ([0.5, 0.5], ValueError, r"must be a matrix .* got \(2,\)"),
+        (np.ones((1, 1, 1)), ValueError, r"must be a matrix .* got \(1, 1, 1\)"),
+        ([[0.5, 0.5], [1.0]], ValueError, "rows of one length"),
+        ([[0.5, 0.5], [1.5, -0.5]], ValueError, "row 1 has 1.5"),
+        ([[1.0], [math.nan]], ValueError, "row 1 has nan"),
+        ([[math.inf, 0.0]], ValueError, "row 0 has inf"),
+        ([[-1e-300, 1.0]], ValueError, "row 0 has -1e-300"),
+        ([[0.5, 0.5], [0.5, 0.5 - 1e-8]], ValueError, "sum to 1, row 1 sums to 0.99999999"),
+        ([[0.5, 0.5 + 1e-8]], ValueError, "sum to 1, row 0 sums to 1.00000001"),
+        ([["0.5", "0.5"]], TypeError, "must hold real numbers, got dtype <U3"),
+        ([[0.5 + 0j, 0.5]], TypeError, "must hold real numbers, got dtype complex128"),
+        ([[None, 1.0]], ValueError, "row 0 has nan"),
+        (np.array([["x", 1.0]], dtype=object), TypeError, "must hold real numbers"),
+    ],
+)
+def test_what_is_not_a_law_is_refused(law, error, message):
+    with pytest.raises(error, match=message):
+        exact_epsilon(law)
+
+
+def test_rows_may_miss_one_by_rounding():
+    assert exact_epsilon([[0.5, 0.5 + 5e-10], [0.5, 0.5]]) == pytest.approx(1e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "error", "message"),
+    [
+        ([], ValueError, "must hold at least one pair, got none"),
+        ([(0, 2)], ValueError, r"must be row numbers in \[0, 2\), got \(0, 2\)"),
+        ([(0, 1), (-1, 0)], ValueError, r"must be row numbers in \[0, 2\), got \(-1, 0\)"),
+        ([(0, 1, 1)], ValueError, r"must be pairs of row numbers, got shape \(1, 3\)"),
+        ([0, 1], ValueError, r"must be pairs of row numbers, got shape \(2,\)"),
+        ([(0, 1), (0,)], ValueError, "must be pairs of row numbers"),
+        ([(0.0, 1.0)], TypeError, "must be pairs of integers, got dtype float64"),
+        ([(False, True)], TypeError, "must be pairs of integers, got dtype bool"),
+    ],
+)
+def test_neighbours_that_are_not_rows_are_refused(neighbours, error, message):
+    with pytest.raises(error, match="neighbours " + message):
+        exact_epsilon([[0.5, 0.5], [0.25, 0.75]], neighbours=neighbours)
+
+
+def randomized_response(epsilon, categories=2):
+    keep = math.exp(epsilon) / (math.exp(epsilon) + categories - 1)
+
+    def mechanism(truth, *, rng):
+        if rng.random() < keep:
+            return truth
+        return int(truth + rng.integers(1, categories)) % categories
+
+    return mechanism
+
+
+def laplace(scale):
+    return lambda truth, *, rng: truth + rng.laplace(0, scale)
+
+
+def laplace_array(scale):
+    return lambda truth, *, rng: truth + rng.laplace(0, scale, len(truth))
+
+
+def gaussian(sigma):
+    return lambda truth, *, rng: truth + rng.normal(0, sigma)
+
+
+def geometric(epsilon):
+    stop = -math.expm1(-epsilon)
+    return lambda truth, *, rng: truth + int(rng.geometric(stop) - rng.geometric(stop))
+
+
+def unary(p, q, categories=6):
+    def mechanism(truth, *, rng):
+        bits = np.arange(categories) == truth
+        return (rng.random(categories) < np.where(bits, p, q)).astype(np.uint8)
+
+    return mechanism
+
+
+def truth_by_the_wrong_coin(truth, *, rng):
+    # Direct encoding by two coins at epsilon 1, ten categories; the coins' roles are swapped.
+    tell = (math.e - 1) / (math.e + 9)
+    return int(rng.integers(10)) if rng.random() < tell else truth
+
+
+def leaks_one_time_in_a_thousand(truth, *, rng):
+    return truth if rng.random() < 1e-3 else truth + rng.laplace(0, 1)
+
+
+def own_seed(truth):
+    return truth + np.random.default_rng(0).laplace(0, 1)
+
+
+def one_of_ten_seeds(truth, *, rng):
+    return truth + np.random.default_rng(int(rng.integers(10))).laplace(0, 1)
+
+
+def copied_generator(truth, *, rng):
+    copy = np.random.Generator(type(rng.bit_generator)())
+    copy.bit_generator.state = rng.bit_generator.state
+    return truth + copy.laplace(0, 1)
+
+
+def default_seed(truth, *, rng=0):
+    return truth + np.random.default_rng(rng).laplace(0, 1)
+
+
+def bound_seed(mechanism):
+    """Bind one seed by functools.partial, drawing anew from it at every call."""
+
+    def seeded(truth, *, rng):
+        return mechanism(truth, rng=np.random.default_rng(rng))
+
+    return functools.partial(seeded, rng=0)
+
+
+def needs_both_classes(labels, *, rng):
+    if len(set(labels)) < 2:
+        raise ValueError("labels must hold both classes")
+    return rng.laplace(0, 1)
+
+
+def names_the_missing(labels, *, rng):
+    raise KeyError(min({0, 1, 2} - set(labels)))
+
+
+def another_type(truth, *, rng):
+    noisy = rng.laplace(0, 1)
+    return noisy if truth else np.float64(noisy)
+
+
+def noise_on_one_coordinate(truth, *, rng):
+    noisy = np.array(truth, dtype=float)
+    noisy[0] += rng.laplace(0, 1)
+    return noisy
+
+
+def noise_shared_by_coordinates(truth, *, rng):
+    return np.asarray(truth) + rng.laplace(0, 1)
+
+
+def leaks_in_one_coordinate(truth, *, rng):
+    noisy = np.asarray(truth) + rng.laplace(0, 1, len(truth))
+    return np.where((np.arange(len(truth)) == 1) & (rng.random() < 0.02), truth, noisy)
+
+
+def sign_of_zero(truth, *, rng):
+    return [rng.laplace(0, 1), -0.0 if truth else 0.0]
+
+
+def not_a_number(truth, *, rng):
+    return math.nan if truth and rng.random() < 0.2 else rng.laplace(0, 1)
+
+
+def release_with_private_epsilon(truth, *, rng):
+    words = {"mechanism": "Laplace noise", "neighbours": "one bit flipped"}
+    return Release(rng.laplace(0, 1), 1.0 + 1e-9 * truth, **words)
+
+
+MIXED = math.exp(0.5) / (math.exp(0.5) + 1), 1 / (math.e + 1)
+WHOLE = math.e / (math.e + 1), 1 / (math.e + 1)
+ZEROS, ONE = np.zeros(3), np.array([0.0, 1.0, 0.0])
+WIDE = np.arange(50)
+BROKEN = [
+    # name, mechanism, dataset, neighbour, the epsilon it claims, trials
+    ("two coins swapped", truth_by_the_wrong_coin, 3, 7, 1.0, 4000),
+    ("p of one scheme, q of the other", unary(*MIXED), 0, 1, 1, 8000),
+    ("p and q of the whole epsilon", unary(*WHOLE), 0, 4, 1.0, 8000),
+    ("epsilon doubled", randomized_response(2.0), 0, 1, 1.0, 4000),
+    ("Laplace scale halved", laplace(0.5), 0.0, 1.0, 1.0, 4000),
+    ("Laplace scale inverted", laplace(0.5 / 1.0), 0.0, 1.0, 0.5, 4000),
+    ("leak", leaks_one_time_in_a_thousand, 0.0, 1.0, 1.0, 100_000),
+    ("leak in one coordinate", leaks_in_one_coordinate, ZEROS, ONE, 1.0, 20_000),
+    ("own seed", own_seed, 0.0, 1.0, 1.0, 1000),
+    ("one of ten seeds", one_of_ten_seeds, 0.0, 1.0, 1.0, 1000),
+    ("copied generator", copied_generator, 0.0, 1.0, 1.0, 1000),
+    ("default seed", default_seed, 0.0, 1.0, 1.0, 1000),
+    ("bound seed", bound_seed(laplace(1)), 0.0, 1.0, 1.0, 1000),
+    ("exception on one class", needs_both_classes, [0, 1], [1, 1], 1.0, 1000),
+    ("message of an exception", names_the_missing, [0, 1], [1, 1], 1.0, 1000),
+    ("type of the output", another_type, 0, 1, 1.0, 1000),
+    ("noise on one coordinate", noise_on_one_coordinate, ZEROS, ONE, 1.0, 1000),
+    ("noise shared", noise_shared_by_coordinates, ZEROS, ONE, 1.0, 1000),
+    ("sign of zero", sign_of_zero, 0, 1, 1.0, 1000),
+    ("NaN", not_a_number, 0, 1, 1.0, 1000),
+    ("field of a release", release_with_private_epsilon, 0, 1, 1.0, 1000),
+    ("delta too small", gaussian(0.5), 0.0, 1.0, 1.0, 10_000),
+    ("array, one coordinate of 50", laplace_array(0.3), 0 * WIDE, 1 * (WIDE == 30), 1.0, 4000),
+]
+BROKEN = [pytest.param(*case, id=name) for name, *case in BROKEN]
+
+
+def delta_of_gaussian(epsilon, sigma):
+    """Exact delta at sensitivity 1 (Balle and Wang, 2018, theorem 5)."""
+    shift = 1 / (2 * sigma)
+    upper = stats.norm.cdf(shift - epsilon * sigma)
+    return upper - math.exp(epsilon) * stats.norm.cdf(-shift - epsilon * sigma)
+
+
+SOUND = [
+    # name, mechanism, dataset, neighbour, epsilon, delta
+    ("randomized response", randomized_response(1.0), 0, 1, 1.0, 0.0),
+    ("ten categories", randomized_response(1.0, 10), 0, 1, 1.0, 0.0),
+    ("Laplace", laplace(1.0), 0.0, 1.0, 1.0, 0.0),
+    ("geometric", geometric(1.0), 0, 1, 1.0, 0.0),
+    ("Gaussian", gaussian(1.0), 0.0, 1.0, 1.0, delta_of_gaussian(1.0, 1.0)),
+    ("array Laplace", laplace_array(1.0), np.zeros(2), np.array([0.5, -0.5]), 1.0, 0.0),
+    ("p and q swapped", unary(1 / (math.e + 1), 1 / 2, 2), 0, 1, 1.0, 0.0),
+]
+SOUND = [pytest.param(*case, id=name) for name, *case in SOUND]
+
+
+@pytest.mark.parametrize(("mechanism", "dataset", "neighbour", "claim", "trials"), BROKEN)
+def test_every_mechanism_broken_on_purpose_is_caught(mechanism, dataset, neighbour, claim, trials):
+    assert epsilon_lower_bound(mechanism, dataset, neighbour, trials=trials, rng=1) > claim
+    assert epsilon_lower_bound(mechanism, neighbour, dataset, trials=trials, rng=2) > claim
+
+
+AUDITS = 200
+ALLOWED = int(stats.binom.ppf(0.999, AUDITS, 0.05))
+
+
+def violations(mechanism, dataset, neighbour, claim, **options):
+    return sum(
+        epsilon_lower_bound(mechanism, dataset, neighbour, rng=seed, **options) > claim
+        for seed in range(AUDITS)
+    )
+
+
+@pytest.mark.parametrize(("mechanism", "dataset", "neighbour", "epsilon", "delta"), SOUND)
+def test_sound_mechanisms_pass_at_the_stated_confidence(
+    mechanism, dataset, neighbour, epsilon, delta
+):
+    options = {"trials": 100, "delta": delta}
+    assert violations(mechanism, dataset, neighbour, epsilon, **options) <= ALLOWED
+
+
+@pytest.mark.parametrize(("mechanism", "dataset", "neighbour", "epsilon", "delta"), SOUND)
+def test_a_sound_mechanism_is_not_refuted_by_many_runs(
+    mechanism, dataset, neighbour, epsilon, delta
+):
+    bound = epsilon_lower_bound(mechanism, dataset, neighbour, trials=8000, delta=delta, rng=1)
+    assert 0.6 * epsilon < bound <= epsilon
+
+
+def test_as_many_audits_refute_a_claim_that_is_false():
+    options = {"trials": 400}
+    assert violations(randomized_response(1.5), 0, 1, 0.8, **options) > 2 * ALLOWED
+
+
+def test_choosing_and_testing_on_the_same_runs_would_break_the_confidence(monkeypatch):
+    def unrelated(truth, *, rng):
+        return str(rng.integers(100))
+
+    assert violations(unrelated, 0, 1, 0.1, trials=100) <= ALLOWED
+    for part in ("learn", "choose"):
+        monkeypatch.setattr(audit._Runs, part, slice(-50, None))
+    assert violations(unrelated, 0, 1, 0.1, trials=100) > 4 * ALLOWED
+
+
+def test_clopper_pearson_covers_at_every_probability():
+    tests, error = 20, 0.025
+    hits = np.arange(tests + 1)
+    low = np.exp(audit._log_ratio_bound(hits, tests, tests, error, 0.0))
+    high = np.exp(-audit._log_ratio_bound(tests, hits, tests, error, 0.0) + math.log(error) / tests)
+    assert low == pytest.approx(np.nan_to_num(stats.beta.ppf(error, hits, tests - hits + 1)))
+    assert high[:-1] == pytest.approx(stats.beta.ppf(1 - error, hits[:-1] + 1, tests - hits[:-1]))
+    for p in np.linspace(0.001, 0.999, 500):
+        law = stats.binom.pmf(hits, tests, p)
+        assert law[low > p].sum() <= error + 1e-12
+        assert law[high < p].sum() <= error + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_many_runs_come_within_a_tenth_of_the_epsilon_of_randomized_response(epsilon):
+    law = randomized_response_law(epsilon, 2)
+    mechanism = randomized_response(epsilon)
+    bound = epsilon_lower_bound(mechanism, 0, 1, trials=60_000, rng=3)
+    assert 0.9 * exact_epsilon(law) < bound <= exact_epsilon(law)
+
+
+def test_a_delta_lowers_the_bound():
+    def audited(delta):
+        return epsilon_lower_bound(gaussian(1.0), 0.0, 1.0, trials=4000, delta=delta, rng=1)
+
+    assert audited(0.0) > audited(0.05) > audited(0.2) > 0
+
+
+def test_a_bound_at_higher_confidence_is_lower():
+    def audited(confidence):
+        options = {"trials": 4000, "confidence": confidence, "rng": 1}
+        return epsilon_lower_bound(randomized_response(1.0), 0, 1, **options)
+
+    assert audited(0.5) > audited(0.95) > audited(0.9999) > 0
+
+
+def test_a_mechanism_that_tells_everything_reaches_the_largest_certifiable_epsilon():
+    bound = epsilon_lower_bound(lambda truth: truth, 0, 1, trials=1001, rng=0)
+    assert bound == largest_certifiable_epsilon(1001)
+    assert bound == pytest.approx(math.log(0.025 ** (1 / 501) / (1 - 0.025 ** (1 / 501))))
+
+
+def test_the_largest_certifiable_epsilon_grows_with_runs_and_shrinks_with_delta():
+    limits = [largest_certifiable_epsilon(trials) for trials in (4, 100, 10_000)]
+    assert limits[0] < 0 < limits[1] < limits[2]
+    assert largest_certifiable_epsilon(100, delta=0.1) < limits[1]
+    assert largest_certifiable_epsilon(100, confidence=0.999) < limits[1]
+    assert largest_certifiable_epsilon(4, delta=0.9) == -math.inf
+
+
+def test_a_mechanism_that_tells_nothing_gets_zero():
+    assert epsilon_lower_bound(lambda truth: None, 0, 1, trials=100, rng=0) == 0.0
+    assert epsilon_lower_bound(lambda truth, rng: rng.random(), 0, 1, trials=5000, rng=0) < 0.1
+
+
+def test_an_audit_is_reproducible_given_its_seed():
+    def audited(rng):
+        return epsilon_lower_bound(laplace(1.0), 0.0, 1.0, trials=500, rng=rng)
+
+    assert audited(5) == audited(5) == audited(np.random.default_rng(5))
+    assert len({audited(seed) for seed in range(8)}) > 1
+
+
+class Recorder:
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, data, rng=None):
+        self.calls.append(rng)
+        return self.method(data, rng=rng)
+
+    def method(self, data, *, rng):
+        return data
+
+
+def any_options(calls):
+    return lambda data, **options: calls.append(options.get("rng"))
+
+
+def positional_only(calls):
+    def mechanism(data, rng=None, /):
+        calls.append(rng)
+
+    return mechanism
+
+
+def without_rng(calls):
+    return lambda data: calls.append(None)
+
+
+def data_called_rng(calls):
+    def mechanism(rng):
+        calls.append(None)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("make", [Recorder, any_options])
+def test_a_mechanism_that_takes_rng_is_given_the_generator(make):
+    calls, generator = [], np.random.default_rng(0)
+    epsilon_lower_bound(make(calls), 0, 0, trials=20, rng=generator)
+    assert len(calls) == 40
+    assert all(rng is generator for rng in calls)
+
+
+@pytest.mark.parametrize("make", [positional_only, without_rng, data_called_rng])
+def test_a_mechanism_that_takes_no_rng_is_given_none(make):
+    calls = []
+    epsilon_lower_bound(make(calls), 0, 0, trials=20, rng=0)
+    assert calls == [None] * 40
+
+
+def test_an_rng_bound_in_advance_is_left_alone():
+    calls = []
+    for bound in (
+        functools.partial(Recorder(calls), rng="mine"),
+        functools.partial(any_options(calls), rng="mine"),
+    ):
+        epsilon_lower_bound(bound, 0, 0, trials=20, rng=0)
+    assert calls == ["mine"] * 80
+
+
+def test_a_builtin_without_a_signature_can_be_audited():
+    assert epsilon_lower_bound(dict, [(1, 2)], [(1, 3)], trials=100, rng=0) > 2
+
+
+def now_and_then(common, tell):
+    """Return `common`, but on the neighbour one time in five `tell`."""
+    return lambda truth, *, rng: tell if truth and rng.random() < 0.2 else common
+
+
+@dataclasses.dataclass
+class Report:
+    text: str
+    counts: np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("common", "tell"),
+    [
+        (1, 2),
+        (1, True),
+        (1, 1.0),
+        (1.0, np.float64(1)),
+        (1.0, np.float32(1)),
+        (True, np.bool_(True)),
+        (0.0, -0.0),
+        (0.0, math.nan),
+        (math.inf, -math.inf),
+        (2**53 + 2, 2**53 + 3),
+        (1j, 2j),
+        (Fraction(1, 3), Fraction(1, 4)),
+        (Decimal(1), Decimal(2)),
+        ("a", "b"),
+        ("a", b"a"),
+        (None, 0),
+        ((1, 2), (1, 3)),
+        ((1, 2), [1, 2]),
+        ((1, 2), (1, 2, 3)),
+        ([1, "a", np.arange(3)], [1, "a", np.arange(1, 4)]),
+        ({"a", 1}, {"a", 1.0}),
+        (frozenset(), set()),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"a": 1}, {"a": 2}),
+        ({1: "a"}, {True: "a"}),
+        (np.arange(3), np.arange(1, 4)),
+        (np.arange(3), np.arange(3.0)),
+        (np.arange(4), np.arange(4).reshape(2, 2)),
+        (np.array([2**60]), np.array([2**60 + 1])),
+        (np.array([-(2**60)]), np.array([-(2**60) - 1])),
+        (np.array(["a"]), np.array(["b"])),
+        (np.array([1j]), np.array([2j])),
+        (np.array([{"a": 1}, None]), np.array([{"a": 2}, None])),
+        (np.array(3.0), 3.0),
+        (np.array([]), np.array([[]])),
+        (Report("a", np.ones(2)), Report("b", np.ones(2))),
+        (Report("a", np.ones(2)), Report("a", np.zeros(2))),
+    ],
+)
+def test_whatever_an_observer_could_tell_apart_the_audit_tells_apart(common, tell):
+    bound = epsilon_lower_bound(now_and_then(common, tell), 0, 1, trials=1000, rng=0)
+    assert bound > 2
+    assert epsilon_lower_bound(now_and_then(common, common), 0, 1, trials=1000, rng=0) == 0
+
+
+def test_an_output_reused_as_a_buffer_is_read_at_once():
+    buffer = np.zeros(2)
+
+    def mechanism(truth):
+        buffer[:] = truth
+        return buffer
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0) > 2
+
+
+def test_shared_noise_is_seen_through_infinities_and_many_coordinates():
+    def mechanism(truth, *, rng):
+        noisy = truth + rng.standard_cauchy()
+        return np.append(noisy, math.inf if rng.random() < 0.1 else 0.0)
+
+    data = np.zeros(40), np.eye(40)[20]
+    assert epsilon_lower_bound(mechanism, *data, trials=2000, rng=0) > 4
+
+
+def test_structures_with_numbers_of_their_own_are_looked_at():
+    def mechanism(truth, *, rng):
+        kind = rng.integers(3)
+        noisy = truth + rng.laplace(0, 0.2)
+        return "none" if kind == 0 else noisy if kind == 1 else (noisy, "twice")
+
+    assert epsilon_lower_bound(mechanism, 0.0, 1.0, trials=8000, rng=0) > 2.5
+
+
+def test_ten_thousand_kinds_of_output_are_no_evidence():
+    def mechanism(truth, *, rng):
+        return str(rng.integers(10**9)), rng.random()
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=5000, rng=0) < 0.1
+
+
+def test_an_interrupt_stops_the_audit():
+    def mechanism(truth):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0)
+
+
+def test_a_mechanism_that_never_returns_is_not_called_private():
+    def mechanism(truth):
+        raise OSError("no such file")
+
+    with pytest.raises(ValueError, match="must return in some run, every run raised") as caught:
+        epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0)
+    assert str(caught.value.__cause__) == "no such file"
+
+
+def test_a_refusal_that_always_comes_alike_costs_nothing():
+    def mechanism(truth, *, rng):
+        if rng.random() < 0.9:
+            raise OSError("no such file")
+        return 0
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=1000, rng=0) == 0.0
+
+
+def test_a_mechanism_that_wears_out_is_not_blamed():
+    left = iter(range(1000))
+
+    def mechanism(truth):
+        return next(left) >= 0
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=1000, rng=0) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"mechanism": 3}, TypeError, "mechanism must be callable, got int"),
+        ({"mechanism": lambda x: object()}, TypeError, "mechanism must return .*, got object"),
+        ({"mechanism": lambda x: Report}, TypeError, "mechanism must return .*, got type"),
+        ({"mechanism": lambda x: ValueError()}, TypeError, "must return .*, got ValueError"),
+        ({"trials": 3}, ValueError, "trials must be an integer of at least 4, got 3"),
+        ({"trials": 10}, ValueError, "trials must be enough .* confidence 0.95 .* got 10"),
+        ({"trials": 100, "delta": 0.95}, ValueError, "trials must be enough .* delta 0.95, got"),
+        ({"trials": 100.0}, TypeError, "trials must be an integer of at least 4, got float"),
+        ({"trials": True}, TypeError, "trials must be .* got bool"),
+        ({"confidence": 0.0}, ValueError, "confidence must be a probability .* got 0.0"),
+        ({"confidence": 1.0}, ValueError, "confidence must be a probability .* got 1.0"),
+        ({"confidence": "high"}, TypeError, "confidence must be .* got str"),
+        ({"delta": 1.0}, ValueError, r"delta must be a number in \[0, 1\), got 1.0"),
+        ({"delta": -0.1}, ValueError, r"delta must be a number in \[0, 1\), got -0.1"),
+        ({"delta": None}, TypeError, "delta must be .* got NoneType"),
+    ],
+)
+def test_an_audit_that_could_show_nothing_is_refused(changes, error, message):
+    options = {"mechanism": lambda x: x, "dataset": 0, "neighbour": 1, "trials": 100, "rng": 0}
+    with pytest.raises(error, match=message):
+        epsilon_lower_bound(**(options | changes))
