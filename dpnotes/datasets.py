@@ -1,0 +1,656 @@
+"""The book's data: real, found where you keep it, and verified every time it is loaded.
+
+``load_*()`` looks in the folder named by ``DPNOTES_DATA``, then among the data that came with
+dpnotes, then in the user's cache. It never touches the network: what is absent is a
+`DatasetUnavailable` that names the one command to fetch it,
+
+    python -m dpnotes.datasets NAME
+
+and ``python -m dpnotes.datasets`` alone shows what is there. Wherever a data set came from, its
+arrays are put into one order and compared with one SHA-256 (in ``data/datasets.toml``), so that
+every reader computes on the same bytes.
+"""
+
+import argparse
+import bz2
+import functools
+import gzip
+import hashlib
+import io
+import json
+import os
+import pickle
+import re
+import sys
+import tarfile
+import time
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpnotes._checks import check_choice, check_integer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A wheel carries the data folder inside the package; a checkout has it beside the package.
+_PACKAGED = Path(__file__).parent / "data"
+_SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1] / "data"
+
+_ROUNDS = 5  # times that the list of mirrors is gone through
+_PAUSE = 1.0  # seconds before the second round, doubled before each further one
+_TIMEOUT = (10, 30)  # seconds to connect, and without a single byte
+
+# What a parser may raise on the wrong bytes.
+_UNREADABLE = (
+    *(ValueError, KeyError, TypeError, OSError, EOFError),
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, pickle.UnpicklingError),
+)
+
+_ADULT_COLUMNS = (
+    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
+    *("relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week"),
+    *("native_country", "income"),
+)
+
+
+class DatasetUnavailable(FileNotFoundError):  # noqa: N818
+    """The data is not on this machine, or could not be fetched; the message says what to run."""
+
+
+class DatasetCorrupted(ValueError):  # noqa: N818
+    """A file bears the name of a data set and does not hold its bytes; it is never used."""
+
+
+class ImageData(NamedTuple):
+    """Images and their original labels, already split.
+
+    Attributes
+    ----------
+    x_train, x_test : ndarray of uint8
+        Pixels from 0 to 255, of shape (n, height, width) or, in colour, (n, height, width, 3).
+    y_train, y_test : ndarray of uint8
+        Labels, of shape (n,).
+    """
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+def load_adult(split: str = "train", *, download: bool = False) -> "pd.DataFrame":
+    """Load UCI Adult, the answers of 48,842 people in the 1994 United States census.
+
+    Parameters
+    ----------
+    split : {"train", "test", "all"}
+        The 32,561 training rows, the 16,281 test rows, or both in this order.
+    download : bool
+        Whether to fetch the data where it is absent.
+
+    Returns
+    -------
+    DataFrame
+        One row a person, 15 columns. A missing answer ("?" in the source) is NA; ``income`` is
+        True above 50,000 dollars a year.
+
+    Raises
+    ------
+    ValueError
+        If `split` is not one of the three.
+    DatasetUnavailable, DatasetCorrupted
+        If the data is absent, or is not what its name says.
+
+    Notes
+    -----
+    B. Becker and R. Kohavi (1996), UCI Machine Learning Repository, CC BY 4.0,
+    https://doi.org/10.24432/C5XW20.
+
+    Examples
+    --------
+    >>> adult = load_adult()
+    >>> int((adult["occupation"] == "Sales").sum()), int(adult["occupation"].isna().sum())
+    (3650, 1843)
+    """
+    import pandas as pd
+
+    check_choice("split", split, ("train", "test", "all"))
+    parts = {"train": ["adult.data"], "test": ["adult.test"], "all": ["adult.data", "adult.test"]}
+    raw = _load("adult", parts[split], download=download)
+    frames = [_parse_adult(content) for content in raw.values()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def load_mnist(*, download: bool = False) -> ImageData:
+    """Load MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels, in the original order.
+
+    Parameters
+    ----------
+    download : bool
+        Whether to fetch the data where it is absent (11 MB).
+
+    Returns
+    -------
+    ImageData
+        Images (n, 28, 28) and labels 0 to 9 (n,), all uint8.
+
+    Raises
+    ------
+    DatasetUnavailable, DatasetCorrupted
+        If the data is absent, or is not what its name says.
+
+    Notes
+    -----
+    LeCun, Bottou, Bengio and Haffner (1998), Gradient-based learning applied to document
+    recognition.
+
+    Examples
+    --------
+    >>> images = load_mnist()  # doctest: +SKIP
+    >>> images.x_train.shape  # doctest: +SKIP
+    (60000, 28, 28)
+    """
+    return ImageData(**_load("mnist", ImageData._fields, download=download))
+
+
+def load_cifar10(classes: Iterable[int] | None = None, *, download: bool = False) -> ImageData:
+    """Load CIFAR-10: 50,000 + 10,000 colour photographs of 32 x 32 pixels.
+
+    The images come sorted by label, then by their bytes: shuffle before making batches.
+
+    Parameters
+    ----------
+    classes : iterable of int, optional
+        Labels to keep, for instance ``(0, 7)`` for airplanes and horses. All ten by default.
+    download : bool
+        Whether to fetch the data where it is absent (170 MB).
+
+    Returns
+    -------
+    ImageData
+        Images (n, 32, 32, 3) in RGB and their original labels 0 to 9 (n,), all uint8.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `classes` is empty or holds anything but integers from 0 to 9.
+    DatasetUnavailable, DatasetCorrupted
+        If the data is absent, or is not what its name says.
+
+    Notes
+    -----
+    Krizhevsky (2009), Learning Multiple Layers of Features from Tiny Images.
+
+    Examples
+    --------
+    >>> pair = load_cifar10(classes=(0, 7))  # doctest: +SKIP
+    >>> pair.x_train.shape  # doctest: +SKIP
+    (10000, 32, 32, 3)
+    """
+    kept = range(10) if classes is None else list(classes)
+    for label in kept:
+        check_integer("classes", label, low=0, high=9)
+    if not kept:
+        raise ValueError("classes must hold at least one label from 0 to 9, got none")
+    images = ImageData(**_load("cifar10", ImageData._fields, download=download))
+    if classes is None:
+        return images
+    train, test = np.isin(images.y_train, kept), np.isin(images.y_test, kept)
+    return ImageData(
+        images.x_train[train], images.y_train[train], images.x_test[test], images.y_test[test]
+    )
+
+
+def load_pate_votes(name: str, *, download: bool = False) -> np.ndarray:
+    """Load what the authors of the PATE papers released: votes of 250 real teachers.
+
+    Parameters
+    ----------
+    name : str
+        ``"mnist_250_teachers"``: votes (9000, 10) on the first 9,000 MNIST test images.
+        ``"adult_250_teachers"``: votes (16281, 2) on Adult's test rows.
+        ``"mnist_student_query_indices"``: the 100 images that the 2017 student asked about.
+        ``"mnist_250_student_labels_lap_20"``: noisy labels (9000,), Laplace scale 20.
+    download : bool
+        Whether to fetch the data where it is absent.
+
+    Returns
+    -------
+    ndarray of int64
+        Whole numbers; a row of votes sums to 250.
+
+    Raises
+    ------
+    ValueError
+        If there is no such `name`.
+    DatasetUnavailable, DatasetCorrupted
+        If the data is absent, or is not what its name says.
+
+    Notes
+    -----
+    Papernot et al. (2017), https://arxiv.org/abs/1610.05755, and (2018),
+    https://arxiv.org/abs/1802.08908.
+
+    Examples
+    --------
+    >>> load_pate_votes("mnist_250_teachers").sum(axis=1).max()  # doctest: +SKIP
+    np.int64(250)
+    """
+    check_choice("name", name, tuple(_catalogue()["pate_votes"]["parts"]))
+    return _load("pate_votes", [name], download=download)[name].astype(np.int64)
+
+
+def load_results(name: str) -> dict[str, Any]:
+    """Load the results of an experiment, measured once with their provenance.
+
+    Parameters
+    ----------
+    name : str
+        The experiment's name, as in ``data/results/NAME.json``.
+
+    Returns
+    -------
+    dict
+        The file's content.
+
+    Raises
+    ------
+    ValueError
+        If `name` is not a plain name.
+    DatasetUnavailable
+        If there is no such file.
+
+    Examples
+    --------
+    >>> load_results("no_such_experiment")
+    Traceback (most recent call last):
+    ...
+    dpnotes.datasets.DatasetUnavailable: no results of 'no_such_experiment': measure them with ...
+    """
+    if not re.fullmatch(r"\w+", name):
+        raise ValueError(f"name must be letters, digits and underscores, got {name!r}")
+    path = _SHIPPED / "results" / f"{name}.json"
+    if not path.is_file():
+        raise DatasetUnavailable(
+            f"no results of {name!r}: measure them with "
+            f"python -m dpnotes.experiments.{name} --out data/results/{name}.json"
+        )
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def locate(name: str) -> Path | None:
+    """Say where a data set lies, without reading it.
+
+    Parameters
+    ----------
+    name : {"adult", "mnist", "cifar10", "pate_votes"}
+        The data set.
+
+    Returns
+    -------
+    Path or None
+        The folder searched first among those that hold it, None where a part of it is absent.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set.
+
+    Examples
+    --------
+    >>> locate("adult").is_dir()
+    True
+    """
+    check_choice("name", name, tuple(_catalogue()))
+    found = [_find(name, part) for part in _catalogue()[name]["parts"]]
+    return None if None in found else found[0].parent
+
+
+@functools.cache
+def _catalogue() -> dict[str, Any]:
+    return tomllib.loads((_SHIPPED / "datasets.toml").read_text(encoding="utf-8"))
+
+
+def _cache_folder() -> Path:
+    import pooch
+
+    return Path(pooch.os_cache("dpnotes"))
+
+
+def _folders() -> Iterator[Path]:
+    if named := os.environ.get("DPNOTES_DATA"):
+        yield Path(named)
+    yield _SHIPPED
+    yield _cache_folder()
+
+
+def _find(name: str, part: str) -> Path | None:
+    relative = _catalogue()[name]["path"].format(part=part)
+    candidates = (folder / file for folder in _folders() for file in (relative, f"{relative}.bz2"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
+    """Read and verify `parts` of a data set, fetching it first if it is absent and may be."""
+    paths = {part: _find(name, part) for part in parts}
+    if None in paths.values():
+        if not download:
+            raise DatasetUnavailable(
+                f"{name} is not on this machine; fetch it with: python -m dpnotes.datasets {name}"
+                f" (looked in {', '.join(map(str, _folders()))})"
+            )
+        _download(name)
+        paths = {part: _find(name, part) for part in parts}
+    content = {}
+    for part, path in paths.items():
+        try:
+            content[part] = _read(path, part)
+            _verify(name, part, content[part])
+        except _UNREADABLE as error:
+            raise DatasetCorrupted(
+                f"{path} is not {name} as published ({error}); move it away, then run: "
+                f"python -m dpnotes.datasets {name}"
+            ) from error
+    return content
+
+
+def _read(path: Path, part: str) -> np.ndarray | bytes:
+    with path.open("rb") as file:
+        if path.suffix == ".npz":
+            return np.load(file, allow_pickle=False)[part]
+        if path.suffix == ".npy":
+            return np.load(file, allow_pickle=False)
+        return bz2.decompress(file.read()) if path.suffix == ".bz2" else file.read()
+
+
+def _verify(name: str, part: str, content: np.ndarray | bytes) -> None:
+    """Raise ValueError unless `content` is the published one: dtype, shape and every byte."""
+    expected = _catalogue()[name]["parts"][part]
+    if isinstance(content, np.ndarray):
+        form = (str(content.dtype), list(content.shape))
+        if form != (expected["dtype"], expected["shape"]):
+            raise ValueError(f"{part} has dtype and shape {form}")
+        content = np.ascontiguousarray(content)
+    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
+        raise ValueError(f"{part} has another SHA-256")
+
+
+def _parse_adult(content: bytes) -> "pd.DataFrame":
+    import pandas as pd
+
+    frame = pd.read_csv(
+        io.BytesIO(content),
+        names=_ADULT_COLUMNS,
+        # The test file opens with a line of its own, and ends its incomes in a full stop.
+        skiprows=1 if content.startswith(b"|") else 0,
+        skipinitialspace=True,
+        na_values="?",
+        keep_default_na=False,
+    )
+    frame["income"] = frame["income"].str.rstrip(".") == ">50K"
+    return frame
+
+
+def _download(name: str) -> None:
+    """Fetch a data set into the user's cache; of several processes at once, one does the work."""
+    from filelock import FileLock
+
+    folder = _cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / f"{name}.lock"):
+            if locate(name) is None:
+                _build(name, folder)
+    except DatasetUnavailable:
+        raise
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"cannot store {name} in the cache {folder} ({error.strerror or error}); make room or "
+            "make it writable, or put the files into a folder of your own named by DPNOTES_DATA",
+        ) from error
+
+
+def _build(name: str, folder: Path) -> None:
+    """Fetch the files of a data set, turn them into its parts, verify these and store them."""
+    files = {
+        file: _fetch(file, source["urls"], source.get("sha256"), folder / f"{file}.part")
+        for file, source in _catalogue()[name]["downloads"].items()
+    }
+    try:
+        content = _READERS[name](files)
+        for part in _catalogue()[name]["parts"]:
+            _verify(name, part, content[part])
+    except _UNREADABLE as error:
+        raise DatasetUnavailable(
+            f"what was downloaded is not {name} as published ({error}); nothing was stored"
+        ) from error
+    else:
+        _store(name, content, folder)
+    finally:
+        for path in files.values():
+            path.unlink()
+
+
+def _fetch(file: str, urls: list[str], sha256: str | None, partial: Path) -> Path:
+    """Download one file, taking up where an earlier try was cut off, from whichever mirror serves.
+
+    pooch knows one address and starts again at zero, too little for 170 MB over a poor line.
+    """
+    from pooch import file_hash
+    from requests import RequestException
+
+    failures = {}
+    for attempt in range(_ROUNDS):
+        time.sleep(_PAUSE * 2 ** (attempt - 1) if attempt else 0)
+        for url in urls:
+            try:
+                _transfer(url, partial, file)
+            except RequestException as error:
+                failures[url] = str(error)
+                continue
+            if sha256 is None or file_hash(partial) == sha256:
+                return partial
+            partial.unlink()
+            failures[url] = "the file has another SHA-256"
+    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
+    raise DatasetUnavailable(f"{file} could not be downloaded; run this again to go on.{reasons}")
+
+
+def _transfer(url: str, partial: Path, label: str) -> None:
+    """Append to `partial` what it lacks of the file at `url`."""
+    import requests
+    from tqdm import tqdm
+
+    held = partial.stat().st_size if partial.exists() else 0
+    # Without "identity" a server may compress, and byte ranges would count compressed bytes.
+    headers = {"Accept-Encoding": "identity"}
+    if held:
+        headers["Range"] = f"bytes={held}-"
+    with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
+        if held and response.status_code == requests.codes.requested_range_not_satisfiable:
+            return  # there is nothing beyond what is held: its hash tells whether it is the file
+        response.raise_for_status()
+        if not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
+            held = 0  # the server sends the whole file, asked or not
+        total = int(response.headers.get("Content-Length", 0)) + held
+        with (
+            partial.open("ab" if held else "wb") as out,
+            tqdm(desc=label, total=total or None, initial=held, unit="B", unit_scale=True) as bar,
+        ):
+            for chunk in response.iter_content(1 << 16):
+                out.write(chunk)
+                bar.update(len(chunk))
+
+
+def _store(name: str, content: dict[str, Any], folder: Path) -> None:
+    """Write parts where `_find` looks for them; parts with one path share one archive."""
+    pattern = _catalogue()[name]["path"]
+    if pattern.endswith(".npz"):
+        with _atomic(folder / pattern) as out:
+            np.savez(out, **content)
+        return
+    for part, value in content.items():
+        with _atomic(folder / pattern.format(part=part)) as out:
+            np.save(out, value) if isinstance(value, np.ndarray) else out.write(value)
+
+
+@contextmanager
+def _atomic(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that appears under its name only when it has been written to the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as out:
+            yield out
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    """Read the format of MNIST: two zeros, the type (8: uint8), the rank, the shape, the bytes."""
+    raw = gzip.decompress(path.read_bytes())
+    rank = raw[3]
+    shape = np.frombuffer(raw, dtype=">u4", count=rank, offset=4)
+    return np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def _read_mnist(files: dict[str, Path]) -> dict[str, np.ndarray]:
+    return dict(zip(ImageData._fields, map(_read_idx, files.values()), strict=True))
+
+
+_ARRAY_MAKERS: dict[str, Callable] = {
+    "_reconstruct": np.empty(0).__reduce__()[0],
+    "ndarray": np.ndarray,
+    "dtype": np.dtype,
+}
+
+
+class _BatchUnpickler(pickle.Unpickler):
+    """Reads the pickles of CIFAR-10, which hold arrays, and refuses to call anything else."""
+
+    def find_class(self, module: str, name: str) -> Callable:
+        if not module.startswith("numpy") or name not in _ARRAY_MAKERS:
+            raise pickle.UnpicklingError(f"a batch of images must not call {module}.{name}")
+        return _ARRAY_MAKERS[name]
+
+
+def _read_cifar10(files: dict[str, Path]) -> dict[str, np.ndarray]:
+    [path] = files.values()
+    names = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
+    content = {}
+    with tarfile.open(path) as archive:
+        for split, batches in names.items():
+            members = [archive.extractfile(f"cifar-10-batches-py/{batch}") for batch in batches]
+            loaded = [_BatchUnpickler(member, encoding="latin1").load() for member in members]
+            planes = np.concatenate([batch["data"] for batch in loaded]).reshape(-1, 3, 32, 32)
+            labels = np.concatenate([batch["labels"] for batch in loaded]).astype(np.uint8)
+            images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+            content[f"x_{split}"], content[f"y_{split}"] = _normalise(images, labels)
+    return content
+
+
+def _normalise(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort by label, then by the image's bytes, so that every source gives the same arrays."""
+    order = sorted(range(len(labels)), key=lambda i: (labels[i], images[i].tobytes()))
+    return images[order], labels[order]
+
+
+def _read_votes(files: dict[str, Path]) -> dict[str, np.ndarray]:
+    votes, queries, labels = files.values()
+    content = {
+        "mnist_student_query_indices": np.load(queries, allow_pickle=False),
+        "mnist_250_student_labels_lap_20": np.load(labels, allow_pickle=False),
+    }
+    with tarfile.open(votes) as archive:
+        for member in archive:
+            part = PurePosixPath(member.name).stem
+            if part in ("mnist_250_teachers", "adult_250_teachers"):
+                raw = io.BytesIO(archive.extractfile(member).read())
+                content[part] = np.load(raw, allow_pickle=False)
+    return content
+
+
+def _read_adult(files: dict[str, Path]) -> dict[str, bytes]:
+    return {file: path.read_bytes() for file, path in files.items()}
+
+
+_READERS = {
+    "adult": _read_adult,
+    "mnist": _read_mnist,
+    "cifar10": _read_cifar10,
+    "pate_votes": _read_votes,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fetch and verify a data set, or show what is there: ``python -m dpnotes.datasets [NAME]``.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The command line; the process's own by default.
+
+    Returns
+    -------
+    int
+        0, or 1 after a message to stderr when the data could not be had.
+
+    Examples
+    --------
+    >>> main(["adult"])  # doctest: +ELLIPSIS
+    adult is there, verified: ...
+    0
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m dpnotes.datasets",
+        description="Fetch and verify a data set, or show which are there.",
+    )
+    parser.add_argument("name", nargs="?", choices=tuple(_catalogue()))
+    parser.add_argument("--classes", nargs="+", type=int, help="cifar10 only: labels to keep")
+    parser.add_argument("--out", type=Path, help="write the images of mnist, cifar10 to this .npz")
+    chosen = parser.parse_args(arguments)
+    if chosen.classes and chosen.name != "cifar10":
+        parser.error("--classes is for cifar10 alone")
+    if chosen.out and chosen.name not in ("mnist", "cifar10"):
+        parser.error("--out is for mnist and cifar10 alone")
+    if chosen.name is None:
+        _show()
+        return 0
+    try:
+        _obtain(chosen.name, chosen.classes, chosen.out)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _obtain(name: str, classes: list[int] | None, out: Path | None) -> None:
+    if name == "cifar10":
+        images = load_cifar10(classes, download=True)
+    else:
+        content = _load(name, _catalogue()[name]["parts"], download=True)
+        images = ImageData(**content) if out else None
+    print(f"{name} is there, verified: {locate(name)}")
+    if out:
+        with _atomic(out) as file:
+            np.savez_compressed(file, **images._asdict())
+        print(f"wrote {out}: {len(images.x_train)} training and {len(images.x_test)} test images")
+
+
+def _show() -> None:
+    for name, entry in _catalogue().items():
+        place = locate(name) or f"absent; fetch it with: python -m dpnotes.datasets {name}"
+        print(f"{name}: {entry['title']}\n    licence: {entry['licence']}\n    {place}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
