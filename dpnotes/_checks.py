@@ -8,6 +8,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
@@ -36,13 +37,17 @@ def check_real(
     """Return a finite real within bounds as a float; `allowed` puts the bounds into words."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
-    inside = (value > low if low_open else value >= low) and (
-        value < high if high_open else value <= high
+    # Rounding to a float may reach a bound that the value itself keeps clear of.
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    inside = (number > low if low_open else number >= low) and (
+        number < high if high_open else number <= high
     )
-    # An integer beyond float's range is finite and still too large to compute with.
-    if not (inside and abs(value) <= np.finfo(float).max):
+    if not (inside and math.isfinite(number)):
         raise ValueError(f"{name} must be {allowed}, got {value}")
-    return float(value)
+    return number
 
 
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> int:
@@ -57,12 +62,22 @@ def check_integer(name: str, value: int, *, low: int, high: int | None = None) -
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or refuse it."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
 
 
-def check_categories(name: str, values: np.ndarray, categories: int) -> np.ndarray:
+def as_array(name: str, values: ArrayLike) -> np.ndarray:
+    """Return `values` as an array, or refuse rows of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must have rows of one length") from None
+
+
+def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarray:
     """Return records as a non-empty array of integers in [0, categories), or of booleans.
 
     Raises
@@ -72,7 +87,7 @@ def check_categories(name: str, values: np.ndarray, categories: int) -> np.ndarr
     ValueError
         If there are none, or if any lies outside the domain.
     """
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.size == 0:
         raise ValueError(f"{name} must hold at least one record, got none")
     if array.dtype.kind not in "biu":
@@ -86,13 +101,15 @@ def check_categories(name: str, values: np.ndarray, categories: int) -> np.ndarr
 
 def _within(array: np.ndarray, categories: int) -> bool:
     """Whether every integer lies in [0, categories): one pass, as a negative one wraps to huge."""
-    unsigned = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
-    return int(unsigned.max()) < categories
+    kind = array.dtype
+    unsigned = np.ascontiguousarray(array).view(f"{kind.byteorder}u{kind.itemsize}")
+    # Read as unsigned, -1 in a byte is 255: a small type may not reach the last category.
+    return int(unsigned.max()) < min(categories, int(np.iinfo(kind).max) + 1)
 
 
-def check_counts(name: str, values: np.ndarray, *, at_least: int = 1) -> np.ndarray:
+def check_counts(name: str, values: ArrayLike, *, at_least: int = 1) -> np.ndarray:
     """Return counts as a 1-D float array of finite non-negative numbers that are not all zero."""
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be numbers, got dtype {array.dtype}")
     if array.ndim != 1 or array.size < at_least:

@@ -7,7 +7,7 @@ the fraction that is left over. A double has finitely many bits, so this ends, a
 *exactly* the probability p: every step is exact in floating point.
 """
 
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
@@ -66,15 +66,15 @@ def lie_probability(epsilon: float, others: int = 1) -> float:
     This is how often a report over `others` + 1 categories must be false for a log-ratio of
     epsilon between any two of them. Rounding it up keeps the realised epsilon at or below the one
     asked for; computing it, and not its complement, keeps a large epsilon from becoming infinite.
+    An epsilon above 700, where doubles run out, gets what 700 gets.
 
     Raises
     ------
     ValueError
         If epsilon is too small for a double to tell a true report from a false one.
     """
-    with localcontext() as context:
-        context.prec = 60
-        exact = others / (Decimal(epsilon).exp() + others)
+    with localcontext(Context(prec=60)):
+        exact = others / (Decimal(min(epsilon, 700.0)).exp() + others)
         lie = float(exact)
         if Decimal(lie) < exact:
             lie = float(np.nextafter(lie, 1.0))

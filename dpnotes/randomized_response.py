@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnotes._checks import check_categories, check_counts, check_epsilon, check_integer
-from dpnotes._coins import flip, lie_probability
+from dpnotes._coins import complement, flip, lie_probability
 
 
 def keep_probability(epsilon: float, categories: int = 2) -> float:
@@ -44,7 +44,7 @@ def keep_probability(epsilon: float, categories: int = 2) -> float:
     >>> round(keep_probability(np.log(3)), 12)
     0.75
     """
-    return 1.0 - _lie(epsilon, categories)
+    return complement(_lie(epsilon, categories))
 
 
 def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
@@ -257,10 +257,11 @@ def two_coin(values: ArrayLike, *, rng: np.random.Generator | int | None = None)
 def _lie(epsilon: float, categories: int) -> float:
     """Return the probability of a false report, after checking both parameters."""
     epsilon = check_epsilon(epsilon)
-    return lie_probability(epsilon, check_integer("categories", categories, low=2) - 1)
+    # Up to here the sum of two categories, in `privatize`, fits a 64-bit integer.
+    return lie_probability(epsilon, check_integer("categories", categories, low=2, high=2**62) - 1)
 
 
 def _probabilities(epsilon: float, categories: int) -> tuple[float, float]:
     """Return p, of reporting the true category, and q, of each other one."""
     lie = _lie(epsilon, categories)
-    return 1.0 - lie, lie / (categories - 1)
+    return complement(lie), lie / (categories - 1)

@@ -10,13 +10,14 @@ choice of p and q is from Wang et al. (2017), "Locally differentially private pr
 frequency estimation".
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import exp, log, log1p
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnotes._checks import (
+    as_array,
     check_categories,
     check_choice,
     check_counts,
@@ -161,6 +162,8 @@ def encode(
     ValueError
         If there are no values, the domain is empty or repeats a category, or a value is missing
         (unless `missing="zero"`) or not in the domain.
+    TypeError
+        If the values or the domain are not a sequence of hashable objects.
 
     Examples
     --------
@@ -172,7 +175,10 @@ def encode(
     check_choice("missing", missing, ("raise", "zero"))
     column = _columns(domain)
     values = _as_list("values", values)
-    columns = np.fromiter((column.get(value, -1) for value in values), np.intp, len(values))
+    try:
+        columns = np.fromiter((column.get(value, -1) for value in values), np.intp, len(values))
+    except TypeError:
+        raise TypeError("values must be hashable categories; a record is not") from None
     for row in np.flatnonzero(columns < 0):
         if not _is_missing(values[row]):
             raise ValueError("values must be in the domain; a record is not")
@@ -217,7 +223,7 @@ def perturb(
     (2, 3)
     """
     p, q = _check_pair(p, q)
-    kind = np.asarray(bits).dtype
+    kind = as_array("bits", bits).dtype
     bits = _check_bits("bits", bits)
     if not _at_most_one(bits):
         raise ValueError("bits must have at most a single 1 in each row; a record has more")
@@ -287,7 +293,7 @@ def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
     array([4., 0.])
     """
     _check_pair(p, q)
-    reports = np.asarray(reports)
+    reports = as_array("reports", reports)
     return aggregate_ones(count_ones(reports), len(reports), p, q)
 
 
@@ -321,7 +327,7 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     """
     p, q = _check_pair(p, q)
     n = check_integer("n", n, low=1)
-    ones = np.asarray(ones)
+    ones = as_array("ones", ones)
     if ones.dtype.kind not in "iu":
         raise TypeError(f"ones must be integers, got dtype {ones.dtype}")
     if ones.ndim != 1 or ones.size == 0:
@@ -372,10 +378,11 @@ def simulate_ones(
     (2,)
     """
     p, q = _check_pair(p, q)
-    counts = np.asarray(counts)
+    counts = as_array("counts", counts)
     if counts.dtype.kind not in "iu":
         raise TypeError(f"counts must be integers, got dtype {counts.dtype}")
-    check_counts("counts", counts)
+    if check_counts("counts", counts).sum() > 2**62:
+        raise ValueError("counts must add up to at most 2**62")
     counts = counts.astype(np.int64)
     n = _check_total(counts, n)
     rng = np.random.default_rng(rng)
@@ -435,7 +442,7 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
         a hashed category among round(e^epsilon) + 1, "binary hashing" among 2; "hadamard" reports
         one coefficient; "subset selection" reports a set of round(k / (e^epsilon + 1)) categories.
     epsilon : float
-        The privacy cost of one report, positive and at most 30.
+        The privacy cost of one report, from 1e-9 to 30.
     categories : int
         The number of categories k, at least 2.
 
@@ -457,7 +464,7 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
     """
     check_choice("protocol", protocol, PROTOCOLS)
     epsilon = check_real(
-        "epsilon", epsilon, low=0, low_open=True, high=30, allowed="a positive number up to 30"
+        "epsilon", epsilon, low=1e-9, high=30.0, allowed="a number from 1e-9 to 30"
     )
     k = check_integer("categories", categories, low=2)
     odds = exp(epsilon)
@@ -509,9 +516,13 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     array([6., 4., 0.])
     """
     total = check_epsilon(total, "total")
-    estimates = np.asarray(estimates, dtype=float)
+    estimates = as_array("estimates", estimates)
+    if estimates.dtype.kind not in "iuf":
+        raise TypeError(f"estimates must be numbers, got dtype {estimates.dtype}")
     if estimates.ndim != 1 or estimates.size == 0 or not np.all(np.isfinite(estimates)):
         raise ValueError("estimates must be one-dimensional, not empty and finite")
+    # Measured from the largest, a total too small to show beside it is not lost.
+    estimates = estimates.astype(float) - float(estimates.max())
     ranked = np.sort(estimates)[::-1]
     shifts = (np.cumsum(ranked) - total) / np.arange(1, ranked.size + 1)
     shift = shifts[np.flatnonzero(ranked > shifts)[-1]]
@@ -548,7 +559,10 @@ def _columns(domain: Sequence[Hashable]) -> dict[Hashable, int]:
     domain = _as_list("domain", domain)
     if any(_is_missing(category) for category in domain):
         raise ValueError("domain must not hold a missing category")
-    column = {category: position for position, category in enumerate(domain)}
+    try:
+        column = {category: position for position, category in enumerate(domain)}
+    except TypeError:
+        raise TypeError(f"domain must be hashable categories, got {domain}") from None
     if len(column) < len(domain):
         raise ValueError(f"domain must hold different categories, got {domain}")
     return column
@@ -556,8 +570,8 @@ def _columns(domain: Sequence[Hashable]) -> dict[Hashable, int]:
 
 def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
     """Return a non-empty sequence as a list of Python objects."""
-    if isinstance(values, str):
-        raise TypeError(f"{name} must be a sequence of categories, got a single str")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence, got a single {type(values).__name__}")
     values = values.tolist() if hasattr(values, "tolist") else list(values)
     if not isinstance(values, list) or not values:
         raise ValueError(f"{name} must be a sequence of at least one category")
@@ -576,7 +590,7 @@ def _check_total(counts: np.ndarray, n: int | None) -> int | float:
     """Return the number of reports, into which all the counts must fit."""
     if n is None:
         return counts.sum()
-    n = check_integer("n", n, low=1)
+    n = check_integer("n", n, low=1, high=2**62)
     if counts.sum() > n:
         raise ValueError(f"n must be at least the sum of the counts, got {n}")
     return n
