@@ -52,7 +52,7 @@ clean: ## remove everything built; the environments .venv and .venv-bench stay
 	rm -rf _build build dist *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis .benchmarks
 
 # An environment made in another folder, or by an interpreter that has gone, is made anew.
-unfit = $(if $(and $(wildcard $(1)/bin/python),$(filter $(CURDIR),$(shell cat $(1)/.ready 2>/dev/null))),,FORCE)
+unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURDIR)" ] || echo FORCE)
 
 .venv/.ready: requirements.txt constraints.txt pyproject.toml $(call unfit,.venv)
 	@.ci/venv .venv requirements.txt constraints.txt
