@@ -1,0 +1,487 @@
+"""Check the book as an object and print each problem as file:cell:line.
+
+``python book/_tools/lint.py`` checks every rule below and exits with 1 where one is broken;
+``--stale`` checks only that the outputs belong to the code, which is what a build has to know.
+
+A rule for one page takes a ``Page`` and yields ``(cell, line, message)``; a rule for the whole book
+takes all pages and yields ``Problem``. Cells count from 1. A Markdown page is one cell.
+"""
+
+import argparse
+import ast
+import functools
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+import prose
+import refresh
+
+ROOT = refresh.ROOT
+
+CHAPTER = [
+    "What you will learn",
+    "Why it matters",
+    "By hand",
+    "The exact privacy check",
+    "The same in dpnotes",
+    "Real data",
+    "How far from optimal",
+    "What goes wrong in practice",
+    "Errata",
+    "Exercises",
+    "Takeaways",
+    "References",
+]
+PRELUDE = ["What you will learn", "Exercises", "Takeaways", "References"]
+
+# numpy's newer interface, which draws nothing from a global generator.
+MODERN_RANDOM = {
+    *("BitGenerator", "Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"),
+    *("SeedSequence", "default_rng"),
+}
+GLUE = re.compile(r"\{glue(?::\w*)?\}`([^`]+)`|^[`:]{3,}\{glue(?::\w*)?\}[ \t]+(\S+)", re.M)
+NOISE = {
+    r"\b0x[0-9a-f]{6,}": "an object's address",
+    r"(?<![\w.:/])/(?:home|root|tmp|Users|private|usr|opt)/": "a path of one machine",
+    r"\d\.\d{13,}": "more digits than machines agree on; round it",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One broken rule: where, and what is wrong."""
+
+    file: str
+    place: str
+    message: str
+
+    def __str__(self):
+        return ":".join(filter(None, [self.file, self.place])) + f": {self.message}"
+
+
+@dataclass
+class Page:
+    """A notebook or a Markdown page, as numbered cells."""
+
+    name: str
+    cells: list
+    metadata: dict = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path):
+        """Read a page from its file."""
+        if path.suffix == ".ipynb":
+            book = refresh.read(path)
+            return cls(path.name, book["cells"], book["metadata"])
+        return cls(path.name, [_markdown(path.read_text(encoding="utf-8"))])
+
+    @property
+    def is_notebook(self):
+        """Whether the page has code of its own."""
+        return self.name.endswith(".ipynb")
+
+    @property
+    def is_chapter(self):
+        """Whether the page has a chapter's fixed shape; the prelude has a lighter one."""
+        return self.is_notebook and self.name != "foundations.ipynb"
+
+    def of_type(self, kind):
+        """Yield ``(number, cell)`` for the cells of one type."""
+        return [(n, c) for n, c in enumerate(self.cells, start=1) if c["cell_type"] == kind]
+
+    def text(self):
+        """Return the prose of the page in one piece."""
+        return "\n\n".join(cell["source"] for _, cell in self.of_type("markdown"))
+
+    def glued(self):
+        """Return the names that the page's cells glue."""
+        outputs = [out for _, cell in self.of_type("code") for out in cell["outputs"]]
+        boards = [out.get("metadata", {}).get("scrapbook", {}) for out in outputs]
+        return {board["name"] for board in boards if "name" in board}
+
+
+def _markdown(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def typed_numbers(page):
+    """Measured numbers are glue; see ``prose`` for what may be typed."""
+    for number, cell in page.of_type("markdown"):
+        for line, typed in prose.typed_numbers(cell["source"]):
+            yield number, line, f"{typed} is typed by hand: glue it, cite it or write it as maths"
+
+
+def chapter_shape(page):
+    """Every chapter has the same sections in the same order."""
+    wanted = CHAPTER if page.is_chapter else PRELUDE
+    found = [
+        heading.replace("`", "").split(":")[0].strip()
+        for _, cell in page.of_type("markdown")
+        for heading in prose.headings(cell["source"], 2)
+    ]
+    if not page.is_chapter:
+        found = [heading for heading in found if heading in PRELUDE]
+    if found != wanted:
+        missing = [heading for heading in wanted if heading not in found]
+        extra = [heading for heading in found if heading not in wanted]
+        detail = f"missing: {missing}, unexpected: {extra}" if missing or extra else "wrong order"
+        yield 1, 1, f"the sections are not those of a chapter ({detail})"
+
+
+def run_it_yourself(page):
+    """Every notebook says how to run it locally, by its own name."""
+    wanted = ["Run this page yourself", "`make lab`", f"`{page.name}`"]
+    if not all(part in page.text() for part in wanted):
+        yield 1, 1, f"no box that says {' ... '.join(wanted)}"
+
+
+def sources_at_the_foot(page):
+    """A page that cites lists its sources itself, as footnotes."""
+    text = page.text()
+    if re.search(r"\{cite(:\w+)?\}`", text):
+        yield 1, 1, "{cite} needs one bibliography for all pages: use {footcite}"
+    if re.search(r"\{footcite(:\w+)?\}`", text) and "{footbibliography}" not in text:
+        yield 1, 1, "cites, but has no {footbibliography}"
+
+
+def executed(page):
+    """Every cell was run once, in order, and none failed without meaning to."""
+    for position, (number, cell) in enumerate(page.of_type("code"), start=1):
+        if cell["execution_count"] != position:
+            yield number, 1, f"has execution count {cell['execution_count']}, not {position}"
+        failed = any(output["output_type"] == "error" for output in cell["outputs"])
+        if failed and "raises-exception" not in refresh.tags(cell):
+            yield number, 1, "failed when it was run"
+
+
+def mostly_compared(page):
+    """Half of the cells have an output that nbval compares, or the notebook is hardly tested."""
+    cells = [cell for _, cell in page.of_type("code")]
+    compared = sum(map(_is_compared, cells))
+    if 2 * compared < len(cells):
+        yield 1, 1, f"nbval compares the outputs of only {compared} of {len(cells)} code cells"
+
+
+def _is_compared(cell):
+    ignored = {"nbval-ignore-output", "nbval-skip"} & refresh.tags(cell)
+    return not ignored and any(_compared_text(output) for output in cell["outputs"])
+
+
+def _compared_text(output):
+    kinds = {kind: text for kind, text in output.get("data", {}).items() if "image/" not in kind}
+    is_figure = "image/png" in output.get("data", {})
+    return "text" in output or "ename" in output or bool(kinds and not is_figure)
+
+
+def stable_outputs(page):
+    """Outputs hold nothing that differs from run to run or from machine to machine."""
+    for number, cell in page.of_type("code"):
+        for output in cell["outputs"]:
+            if output.get("name") == "stderr":
+                yield number, 1, "writes to stderr; a warning names paths and lines"
+            if "nbval-ignore-output" not in refresh.tags(cell):
+                for what in _noise(output):
+                    yield number, 1, f"prints {what}"
+
+
+def _noise(output):
+    kinds = {kind: text for kind, text in output.get("data", {}).items() if "image/" not in kind}
+    text = "\n".join("".join(part) for part in [output.get("text", ""), *map(str, kinds.values())])
+    return [what for pattern, what in NOISE.items() if re.search(pattern, text)]
+
+
+def alt_texts(page):
+    """Every figure says in words what it shows."""
+    for number, cell in page.of_type("code"):
+        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt") or ""
+        if _has_figure(cell) and len(alt) < 20:
+            yield number, 1, "a figure without alt text (cell metadata mystnb.image.alt)"
+
+
+def _has_figure(cell):
+    kinds = {kind for output in cell["outputs"] for kind in output.get("data", {})}
+    return bool(kinds & {"image/png", "image/svg+xml", "image/jpeg"})
+
+
+def axis_labels(page):
+    """Every cell that draws labels both axes, itself or through a function of this notebook."""
+    functions = {tree.name: tree for _, tree in _definitions(page)}
+    for number, cell in page.of_type("code"):
+        if not _has_figure(cell):
+            continue
+        tree = _parse(cell)
+        called = {call.func.id for call in _calls(tree) if isinstance(call.func, ast.Name)}
+        trees = [tree, *(functions[name] for name in called & set(functions))]
+        missing = {"x", "y"} - {axis for tree in trees for axis in _labelled(tree)}
+        if missing and any(map(_draws, trees)):
+            yield number, 1, f"a figure without a label on its {' and '.join(sorted(missing))} axis"
+
+
+def _labelled(tree):
+    for call in _calls(tree):
+        name = _name(call)
+        text = [*call.args[:1]] if re.fullmatch(r"(set_|sup)?[xy]label", name) else []
+        named = [(name.removeprefix("set_").removeprefix("sup")[0], value) for value in text]
+        named += [(k.arg[0], k.value) for k in call.keywords if k.arg in ("xlabel", "ylabel")]
+        yield from (axis for axis, value in named if getattr(value, "value", True) != "")
+        if name == "set_axis_off" or (name == "axis" and _constants(call) == ["off"]):
+            yield from "xy"
+
+
+def _draws(tree):
+    drawing = {"figure", "plot", "subplot_mosaic", "subplots"}
+    return any(_name(call) in drawing for call in _calls(tree))
+
+
+def _constants(call):
+    return [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+
+
+def seeded(page):
+    """Randomness comes from a seeded generator that is handed on; nothing global is seeded."""
+    imported = {}
+    for number, cell in page.of_type("code"):
+        tree = _parse(cell)
+        imported |= _imports(tree)
+        if "raises-exception" in refresh.tags(cell):
+            continue
+        for node in ast.walk(tree):
+            message = _unseeded(node, imported)
+            if message:
+                yield number, node.lineno, message
+
+
+def _imports(tree):
+    """Map each local name to the module or the object that it stands for."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {a.asname or a.name: a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    return names
+
+
+def _unseeded(node, imported):
+    if not isinstance(node, ast.Call):
+        return None
+    target = _target(node.func, imported)
+    name = target.rpartition(".")[2]
+    if target == f"numpy.random.{name}" and name not in MODERN_RANDOM:
+        return f"{target} uses the global generator: draw from numpy.random.default_rng(seed)"
+    if target.startswith("random.") or target in {"torch.manual_seed", "torch.seed"}:
+        return f"{target} is global: hand a seeded generator on"
+    if target == "numpy.random.default_rng" and _is_none([*node.args, *_values(node)]):
+        return "default_rng without a seed"
+    if target in _drawing_functions() and _is_none(_values(node, "rng", "random_state")):
+        return f"{name} without rng: give it a seed or a seeded generator"
+    return None
+
+
+def _target(function, imported):
+    if isinstance(function, ast.Attribute):
+        return f"{_target(function.value, imported)}.{function.attr}"
+    return imported.get(function.id, "") if isinstance(function, ast.Name) else ""
+
+
+def _values(call, *names):
+    return [k.value for k in call.keywords if not names or k.arg in (*names, None)]
+
+
+def _is_none(values):
+    return not values or all(isinstance(v, ast.Constant) and v.value is None for v in values)
+
+
+@functools.cache
+def _drawing_functions(root=ROOT):
+    """Name what in the package takes ``rng``, or a random state."""
+    found = set()
+    for path in sorted((root / "dpnotes").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            inside = node.body if isinstance(node, ast.ClassDef) else []
+            functions = [f for f in [node, *inside] if isinstance(f, ast.FunctionDef)]
+            if any(_takes_randomness(f) for f in functions if f.name in (node.name, "__init__")):
+                found.add(f"dpnotes.{path.stem}.{node.name}")
+    return found
+
+
+def _takes_randomness(function):
+    named = [*function.args.args, *function.args.kwonlyargs]
+    return any(argument.arg in ("rng", "random_state") for argument in named)
+
+
+def kept_outputs(page):
+    """No cell shows what an older version of the code gave where its data was present."""
+    for tag in page.metadata.get("dpnotes", {}).get("kept", {}):
+        for number, cell in page.of_type("code"):
+            if tag in refresh.tags(cell):
+                yield number, 1, f"its output is from an older run: refresh where {tag} data is"
+
+
+def stale_notebooks(root=ROOT):
+    """Every notebook shows what today's code gives."""
+    for path in refresh.notebooks(root):
+        reason = refresh.stale(path, root)
+        if reason:
+            yield Problem(_shown(path.name), "", f"stale: {reason}; run `make refresh`")
+
+
+def resolved_glue(pages):
+    """Every number in the prose that claims to come from a cell does."""
+    glued = {page.name: page.glued() for page in pages}
+    for page in pages:
+        for number, cell in page.of_type("markdown"):
+            for match in GLUE.finditer(cell["source"]):
+                reference = match[1] or match[2]
+                document, _, key = reference.rpartition("::")
+                name = key.rpartition(":")[0] or key
+                if name not in glued.get(Path(document).name or page.name, set()):
+                    line = cell["source"].count("\n", 0, match.start()) + 1
+                    yield _problem(page, number, line, f"no cell glues {reference}")
+
+
+def helpers_defined_once(pages):
+    """No function or class is written down in two places."""
+    seen = {}
+    for page in pages:
+        for number, node in _definitions(page):
+            if node.name in seen:
+                message = f"{node.name} is defined already, in {seen[node.name]}"
+                yield _problem(page, number, node.lineno, message)
+            seen.setdefault(node.name, f"{page.name}, cell {number}")
+
+
+def used_glossary_terms(pages):
+    """Every term of the glossary is linked from another page."""
+    for page in pages:
+        others = "\n".join(other.text() for other in pages if other is not page)
+        used = {_term(match) for match in re.findall(r"\{term\}`([^`]+)`", others)}
+        for line, term in glossary_terms(page.text()):
+            if term.lower() not in used:
+                yield _problem(page, 1, line, f"no other page links to {{term}}`{term}`")
+
+
+def _term(reference):
+    return re.sub(r"^.*<([^>]+)>$", r"\1", reference.replace("\n", " ")).strip().lower()
+
+
+def glossary_terms(text):
+    """Return the terms that ``{glossary}`` blocks define, each as ``(line, term)``."""
+    terms = []
+    for block in re.finditer(r"^(`{3,}|:{3,})\{glossary\}\n(.*?)^\1[ \t]*$", text, re.M | re.S):
+        first = text.count("\n", 0, block.start(2)) + 1
+        for offset, line in enumerate(block[2].splitlines()):
+            if line and not line[0].isspace() and not line.startswith((":", "%")):
+                terms.append((first + offset, line.strip()))
+    return terms
+
+
+def complete_contents(root=ROOT):
+    """What the table of contents lists exists, and every page is in it."""
+    listed = set(contents(root))
+    pages = {
+        path.relative_to(root).with_suffix("").as_posix()
+        for kind in ("*.md", "*.ipynb")
+        for path in (root / "book").glob(kind)
+    }
+    for name in sorted(listed - pages):
+        yield Problem("_toc.yml", "", f"{name} does not exist")
+    for name in sorted(pages - listed):
+        yield Problem("_toc.yml", "", f"{name} is not in the table of contents")
+
+
+def contents(root=ROOT):
+    """Return the pages of the table of contents in order, such as ``book/index``."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    return [toc["root"], *_files(toc)]
+
+
+def _files(entry):
+    for child in [*entry.get("parts", []), *entry.get("chapters", []), *entry.get("sections", [])]:
+        if "file" in child:
+            yield child["file"]
+        yield from _files(child)
+
+
+def _parse(cell):
+    return ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", cell["source"], flags=re.M))
+
+
+def _definitions(page):
+    """Yield ``(cell number, node)`` for what a notebook defines at the top level."""
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
+    for number, cell in page.of_type("code"):
+        yield from ((number, node) for node in _parse(cell).body if isinstance(node, kinds))
+
+
+def _calls(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def _name(call):
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _problem(page, number, line, message):
+    place = f"{number}:{line}" if page.is_notebook else str(line)
+    return Problem(_shown(page.name), place, message)
+
+
+def _shown(name):
+    return f"book/{name}"
+
+
+PAGE_RULES = [typed_numbers, sources_at_the_foot]
+NOTEBOOK_RULES = [
+    chapter_shape,
+    run_it_yourself,
+    executed,
+    mostly_compared,
+    stable_outputs,
+    alt_texts,
+    axis_labels,
+    seeded,
+    kept_outputs,
+]
+BOOK_RULES = [resolved_glue, helpers_defined_once, used_glossary_terms]
+
+
+def pages(root=ROOT):
+    """Read every page of the book, in the order of its name."""
+    paths = [*(root / "book").glob("*.md"), *refresh.notebooks(root)]
+    return [Page.read(path) for path in sorted(paths)]
+
+
+def check_page(page):
+    """Return what is wrong with one page."""
+    rules = PAGE_RULES + (NOTEBOOK_RULES if page.is_notebook else [])
+    return [_problem(page, *found) for rule in rules for found in rule(page)]
+
+
+def check(root=ROOT):
+    """Return every problem of the book."""
+    book = pages(root)
+    found = [*stale_notebooks(root), *complete_contents(root)]
+    found += [problem for page in book for problem in check_page(page)]
+    return found + [problem for rule in BOOK_RULES for problem in rule(book)]
+
+
+def main(arguments=None, root=ROOT):
+    """Print the problems; the exit status is 1 when there are any."""
+    parser = argparse.ArgumentParser(description="Check the book as an object.")
+    parser.add_argument("--stale", action="store_true", help="only refuse stale notebooks")
+    options = parser.parse_args(arguments)
+    problems = list(stale_notebooks(root)) if options.stale else check(root)
+    for problem in problems:
+        print(problem)
+    if not options.stale:
+        print(f"{len(problems)} problems in the book." if problems else "The book is in order.")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

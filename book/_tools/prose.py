@@ -1,0 +1,180 @@
+"""Find numbers that were typed by hand in the book's prose.
+
+A number that somebody measured goes stale when the code behind it changes, so it must come from a
+cell: ``{glue:text}`` followed by a key. ``typed_numbers`` finds every percentage and every number
+of three or more significant digits that does not. These may be typed:
+
+- in code, mathematics, links, roles, comments, labels, directive options and front matter;
+- in a theorem, lemma, proposition, corollary, definition or proof: what is proved does not change;
+- in a sentence, or a table row, with a citation: the source says so, not our run;
+- one or two significant digits (0.05, 14, 2,000), so powers of ten as well; never a percentage,
+  save 0 %, 100 % and the level of a confidence interval ("95 % confidence");
+- years from 1900 to 2099 where a year can stand ("in 2014", "June 2026", "(1994)"), and dates;
+- numbers of sections, pages, equations, theorems and the like ("section 101", "page 265");
+- versions (3.11.2), names (SHA-256), widths ("128-bit") and list numbers.
+
+What else needs a number, such as 256 values of a byte, writes it as mathematics: ``$256$``.
+"""
+
+import re
+
+CITATION = "\x01"
+
+OPAQUE = {
+    *("bibliography", "code", "code-block", "code-cell", "eval-rst", "footbibliography"),
+    *("image", "include", "literalinclude", "math", "mermaid", "raw", "toctree"),
+    *("glue", "glue:any", "glue:figure", "glue:md", "glue:math", "glue:text"),
+    *("prf:corollary", "prf:definition", "prf:lemma", "prf:proof", "prf:proposition"),
+    "prf:theorem",
+}
+TITLED = {"admonition", "dropdown", "exercise", "exercise-start", "figure", "card", "tab-item"}
+
+FENCE = re.compile(
+    r"^[ \t>]*(?P<marks>`{3,}|~{3,}|:{3,})[ \t]*(?:\{(?P<name>[^}]+)\})?(?P<rest>.*)$"
+)
+OPTION = re.compile(r"^\s*:[\w-]+:")
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
+INLINE = re.compile(
+    r"<!--.*?-->"
+    r"|^%.*?$"
+    r"|^\([\w:.-]+\)=\s*$"
+    r"|\$\$.*?\$\$"
+    r"|\\begin\{(\w+\*?)\}.*?\\end\{\1\}"
+    r"|(?:\{[\w:-]+\})?(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+    r"|(?<![\\\w$])\$(?!\s)(?:\\.|[^$\\])+?\$(?!\d)"
+    r"|(?<=\])\([^)\s]*(?:\s\"[^\"]*\")?\)"
+    r"|<?https?://[^\s>)]+>?"
+    r"|\bdoi:\S+"
+    r"|\b\d{4}-\d{2}-\d{2}\b"
+    r"|^\s*\d+[.)](?=\s)",
+    re.S | re.M,
+)
+CITES = re.compile(r"\{(?:foot)?cite(?::\w+)?\}`")
+SENTENCE_END = re.compile(
+    rf"(?<=[.!?])[)*_\"']*\s+(?![\s{CITATION}])|\n\s*\n|\n(?=\s*(?:[-*+|]|\d+[.)])\s)"
+)
+
+NUMBER = re.compile(
+    r"(?<![\w.,])(?<![A-Za-z]-)"
+    r"(?P<digits>\d{1,3}(?:[,\u00a0\u202f\u2009]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"(?P<power>[eE][-+]?\d+)?"
+    r"(?![\d]|\.\d|[A-Za-z]\w)"
+    r"(?P<percent>\s?[%‰]|\s+per\s?cent\b)?"
+)
+NAMED = re.compile(
+    r"\b(?:sections?|chapters?|pages?|pp?\.|equations?|eqs?\.|theorems?|lemmas?|propositions?"
+    r"|corollar(?:y|ies)|figures?|fig\.|tables?|definitions?|algorithms?|exercises?|steps?|lines?"
+    r"|items?|versions?|volumes?|vol\.|numbers?|no\.|parts?|appendix|errat(?:um|a)|issues?|python|rfc)"
+    r"\s(?:\d+(?:\.\d+)*\s?(?:and|or|to|,|–|-)\s?)*$",
+    re.I,
+)
+BEFORE_YEAR = re.compile(
+    r"(?:\b(?:in|since|of|between|from|by|until|till|before|after|the|and|to|or|early|late|mid|its|their|a)\s"
+    r"|\b[A-Z][\w’']*,?\s|[(–-]|’s\s|'s\s|,\s|^\s*[*_|]*\s*)$"
+)
+COUNTED = re.compile(
+    r"\s+(?:answers|bits|bytes|coins|draws|examples|people|persons|queries|records|reports"
+    r"|respondents|rows|samples|teachers|times|trials|users|values|votes)\b"
+)
+LEVEL = re.compile(r"[\s-]+(?:confidence|credible|intervals?|limits?|coverage|level)\b")
+
+
+def typed_numbers(text):
+    """Return the numbers typed by hand in a page or cell, each as ``(line, number)``."""
+    prose = mask(text)
+    found, start = [], 0
+    ends = [match.end() for match in SENTENCE_END.finditer(prose)] + [len(prose)]
+    for end in ends:
+        sentence = prose[start:end]
+        if CITATION not in sentence:
+            for match in _measured(sentence):
+                line = prose.count("\n", 0, start + match.start()) + 1
+                found.append((line, match.group().strip()))
+        start = end
+    return found
+
+
+def _measured(sentence):
+    for match in NUMBER.finditer(sentence):
+        before, after = sentence[: match.start()], sentence[match.end() :]
+        if not (_trivial(match, after) or NAMED.search(before) or _year(match, before, after)):
+            yield match
+
+
+def _trivial(match, after):
+    digits = match["digits"]
+    if match["percent"]:
+        return float(re.sub(r"[^\d.]", "", digits)) in (0, 100) or bool(LEVEL.match(after))
+    return significant_digits(digits) < 3 or after.startswith(("-bit", "-byte"))
+
+
+def _year(match, before, after):
+    if not re.fullmatch(r"(?:19|20)\d\d", match["digits"]) or match["percent"] or match["power"]:
+        return False
+    return bool(BEFORE_YEAR.search(before)) and not COUNTED.match(after)
+
+
+def significant_digits(number):
+    """Count them; the zeros that end a whole number do not count.
+
+    >>> [significant_digits(number) for number in ("0.05", "32,561", "2,000", "1.00")]
+    [1, 5, 1, 3]
+    """
+    digits = re.sub(r"[^\d.]", "", number)
+    if "." not in digits:
+        digits = digits.rstrip("0")
+    return len(digits.replace(".", "").lstrip("0"))
+
+
+def mask(text):
+    """Blank out all that is not prose; lines stay where they are and a citation leaves a mark."""
+    text = FRONT_MATTER.sub(_blank, text)
+    text = _mask_fences(text)
+    text = INLINE.sub(_blank_inline, text)
+    return text
+
+
+def headings(text, level):
+    """Return a text's headings of one level, without those in code."""
+    marks = "#" * level + " "
+    lines = _mask_fences(text).splitlines()
+    return [line.removeprefix(marks).strip() for line in lines if line.startswith(marks)]
+
+
+def _blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def _blank_inline(match):
+    blank = _blank(match)
+    return CITATION + blank[1:] if CITES.match(match.group()) else blank
+
+
+def _mask_fences(text):
+    lines, open_fences, in_options = [], [], False
+    for line in text.split("\n"):
+        fence = FENCE.match(line)
+        opaque = bool(open_fences) and open_fences[-1][1]
+        if fence and _closes(fence, open_fences):
+            open_fences.pop()
+            line, in_options = "", False
+        elif fence and not opaque:
+            name = fence["name"]
+            open_fences.append((fence["marks"], name is None or name in OPAQUE))
+            line, in_options = _title(fence, line), True
+        elif opaque or (in_options and OPTION.match(line)):
+            line = ""
+        else:
+            in_options = False
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _closes(fence, open_fences):
+    if not open_fences or fence["name"] or fence["rest"].strip():
+        return False
+    return fence["marks"].startswith(open_fences[-1][0])
+
+
+def _title(fence, line):
+    return fence["rest"] if fence["name"] in TITLED else ""
