@@ -1,0 +1,363 @@
+import math
+from decimal import Context, Decimal, FloatOperation, Inexact, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpnotes import _coins
+from dpnotes._coins import _split, complement, flip, flip_either, lie_probability
+
+SMALLEST = 5e-324
+LARGEST = 1 - 2.0**-53
+coin_probabilities = st.floats(0, LARGEST)
+# Each byte settles eight bits: an ordinary double takes some eight of them, these few.
+common_probabilities = st.one_of(
+    st.integers(0, 255).map(lambda k: k / 256),
+    st.integers(0, 65535).map(lambda k: k / 65536),
+    st.floats(2**-30, LARGEST),
+)
+
+
+class OutOfBytesError(Exception):
+    pass
+
+
+class ScriptedBytes:
+    """A generator that gives the bytes it was told to, and stops when they are used up."""
+
+    def __init__(self, *script):
+        self.script = list(script)
+
+    def bytes(self, size):
+        if size > len(self.script):
+            raise OutOfBytesError
+        given, self.script = self.script[:size], self.script[size:]
+        return bytes(given)
+
+
+class EveryByte:
+    """A generator that gives every byte equally often, to each of so many equal groups of coins."""
+
+    def __init__(self, groups=1):
+        self.groups = groups
+        self.drawn = 0
+
+    def bytes(self, size):
+        each = size // (256 * self.groups)
+        assert size == 256 * self.groups * each
+        self.drawn += size
+        return np.tile(np.repeat(np.arange(256, dtype=np.uint8), each), self.groups).tobytes()
+
+
+class CountedBytes:
+    """A real generator that keeps count of what is asked of it."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.drawn = 0
+
+    def bytes(self, size):
+        self.drawn += size
+        return self.rng.bytes(size)
+
+
+def realised_probability(coin):
+    """Return the exact probability of heads: try every next byte until no coin is undecided."""
+    heads, undecided, depth = Fraction(0), [()], 0
+    while undecided:
+        depth += 1
+        tried = [(*path, byte) for path in undecided for byte in range(256)]
+        undecided = []
+        for path in tried:
+            try:
+                heads += Fraction(int(coin(ScriptedBytes(*path))), 256**depth)
+            except OutOfBytesError:
+                undecided.append(path)
+    return heads
+
+
+def flip_once(p):
+    return lambda rng: flip(1, p, rng)[0]
+
+
+def flip_either_once(own, p, q):
+    return lambda rng: flip_either(np.array([own]), p, q, rng)[0]
+
+
+def flip_at_most(size, p, rng):
+    """A broken coin: a double that is compared with `<=` in place of `<`."""
+    threshold, rest = _split(p)
+    drawn = np.frombuffer(rng.bytes(size), dtype=np.uint8)
+    heads = drawn <= threshold
+    if rest:
+        ties = np.flatnonzero(drawn == threshold)
+        if ties.size:
+            heads[ties] = flip_at_most(ties.size, rest, rng)
+    return heads
+
+
+def flip_without_ties(size, p, rng):
+    """A broken coin: eight bits and no more."""
+    return np.frombuffer(rng.bytes(size), dtype=np.uint8) < int(256 * p)
+
+
+def flip_with_reused_byte(size, p, rng):
+    """A broken coin: a tie is settled with the byte that made it one."""
+    threshold, rest = _split(p)
+    drawn = np.frombuffer(rng.bytes(size), dtype=np.uint8)
+    return (drawn < threshold) | ((drawn == threshold) & (drawn < 256 * rest))
+
+
+BROKEN_COINS = [flip_at_most, flip_without_ties, flip_with_reused_byte]
+
+
+@given(p=common_probabilities)
+@example(p=0.0)
+@example(p=LARGEST)
+@example(p=1 / 3)
+@settings(max_examples=20)
+def test_a_coin_lands_heads_with_exactly_its_probability(p):
+    assert realised_probability(flip_once(p)) == Fraction(p)
+
+
+@given(p=common_probabilities, q=common_probabilities)
+@example(p=0.75, q=LARGEST)
+@example(p=0.25, q=0.75)
+@settings(max_examples=8)
+def test_a_coin_of_either_kind_has_exactly_its_own_probability(p, q):
+    assert realised_probability(flip_either_once(True, p, q)) == Fraction(p)
+    assert realised_probability(flip_either_once(False, p, q)) == Fraction(q)
+
+
+@pytest.mark.parametrize("coin", [flip_once(SMALLEST), flip_either_once(False, 0.5, SMALLEST)])
+def test_the_rarest_coin_asks_for_134_zeros_and_a_byte_below_64(coin):
+    # 2^-1074 = 256^-134 * 64 / 256.
+    assert coin(ScriptedBytes(*[0] * 134, 63))
+    assert not coin(ScriptedBytes(*[0] * 134, 64))
+    assert not coin(ScriptedBytes(*[0] * 133, 1))
+    with pytest.raises(OutOfBytesError):
+        coin(ScriptedBytes(*[0] * 134))
+
+
+@pytest.mark.parametrize("broken", BROKEN_COINS)
+def test_the_exact_check_catches_a_broken_coin(broken):
+    p = 1 / 3
+    assert realised_probability(lambda rng: broken(1, p, rng)[0]) != Fraction(p)
+
+
+@given(p=coin_probabilities)
+def test_splitting_a_probability_loses_nothing(p):
+    threshold, rest = _split(p)
+    assert 0 <= threshold <= 255
+    assert 0 <= rest < 1
+    assert (Fraction(threshold) + Fraction(rest)) / 256 == Fraction(p)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 127, 128, 254, 255])
+def test_a_coin_of_k_in_256_takes_k_of_the_256_bytes(k):
+    rng = EveryByte()
+    assert np.count_nonzero(flip(256, k / 256, rng)) == k
+    assert rng.drawn == 256
+
+
+@pytest.mark.parametrize("k", [1, 255, 257, 32_769, 65_279, 65_535])
+def test_a_coin_of_k_in_65536_takes_k_of_the_pairs_of_bytes(k):
+    rng = EveryByte()
+    assert np.count_nonzero(flip(65_536, k / 65_536, rng)) == k
+    assert rng.drawn == 65_536 + 256
+
+
+@pytest.mark.parametrize("k", [1, 5_592_405, 16_777_215])
+def test_a_coin_of_k_in_16777216_takes_k_of_the_triples_of_bytes(k):
+    rng = EveryByte()
+    assert np.count_nonzero(flip(1 << 24, k / (1 << 24), rng)) == k
+    assert rng.drawn == (1 << 24) + (1 << 16) + 256
+
+
+@pytest.mark.parametrize("broken", BROKEN_COINS)
+def test_the_count_over_all_pairs_of_bytes_catches_a_broken_coin(broken):
+    k = 21_845
+    assert np.count_nonzero(flip(65_536, k / 65_536, EveryByte())) == k
+    assert np.count_nonzero(broken(65_536, k / 65_536, EveryByte())) != k
+
+
+@pytest.mark.parametrize(
+    ("k_p", "k_q"), [(1, 65_535), (65_535, 1), (32_768, 21_845), (49_153, 16_640), (7, 7)]
+)
+def test_both_kinds_of_coin_in_one_block_keep_to_their_own_probability(k_p, k_q):
+    choice = np.repeat([True, False], 65_536)
+    heads = flip_either(choice, k_p / 65_536, k_q / 65_536, EveryByte(groups=2))
+    assert np.count_nonzero(heads[:65_536]) == k_p
+    assert np.count_nonzero(heads[65_536:]) == k_q
+
+
+def test_blocks_of_coins_are_drawn_alike(monkeypatch):
+    monkeypatch.setattr(_coins, "_BLOCK", 512)
+    choice = np.tile(np.repeat([True, False], 256), 5)
+    heads = flip_either(choice, 200 / 256, 40 / 256, EveryByte(groups=2)).reshape(5, 2, 256)
+    assert np.array_equal(np.count_nonzero(heads, axis=2), [[200, 40]] * 5)
+
+
+def test_more_coins_than_a_block_holds_follow_the_law():
+    size = 3 * _coins._BLOCK + 12_345
+    choice = np.arange(size) % 3 == 0
+    heads = flip_either(choice, 0.7, 0.2, np.random.default_rng(20))
+    for kind, p in [(choice, 0.7), (~choice, 0.2)]:
+        assert is_plausible(np.count_nonzero(heads[kind]), np.count_nonzero(kind), p)
+    # The remainder after the last full block is drawn as well.
+    rest = slice(3 * _coins._BLOCK, None)
+    assert is_plausible(np.count_nonzero(heads[rest][choice[rest]]), choice[rest].sum(), 0.7)
+
+
+def is_plausible(heads, coins, p):
+    """Whether a count lies within five standard deviations, one failure in two million."""
+    return abs(heads - coins * p) <= 5 * math.sqrt(coins * p * (1 - p))
+
+
+@pytest.mark.parametrize("p", [SMALLEST, 1e-7, 0.4 / 256, 1 / 3, 0.5, 0.75, 255.5 / 256, LARGEST])
+def test_a_million_real_coins_follow_the_law(p):
+    assert is_plausible(np.count_nonzero(flip(10**6, p, np.random.default_rng(21))), 10**6, p)
+
+
+@pytest.mark.parametrize("broken", [flip_without_ties, flip_with_reused_byte])
+def test_a_million_broken_coins_do_not(broken):
+    heads = broken(10**6, 0.4 / 256, np.random.default_rng(21))
+    assert not is_plausible(np.count_nonzero(heads), 10**6, 0.4 / 256)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.5 + 1 / 512, 0.9])
+def test_neighbouring_coins_are_independent(p):
+    coins = flip(3 * 10**6, p, np.random.default_rng(22)).reshape(-1, 3)
+    patterns = np.bincount(coins @ [1, 2, 4], minlength=8)
+    heads = np.array([0, 1, 1, 2, 1, 2, 2, 3])
+    expected = 10**6 * p**heads * (1 - p) ** (3 - heads)
+    assert stats.chisquare(patterns, expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("p", [0.5, 1 / 3, LARGEST])
+def test_a_coin_costs_about_one_random_byte(p):
+    n = 10**6
+    one, either = CountedBytes(1), CountedBytes(2)
+    flip(n, p, one)
+    flip_either(np.arange(n) % 2 == 0, p, 1 / 7, either)
+    # One in 256 takes a second byte, one in 256 of those a third, and so on: 256/255 together.
+    most = n * 256 / 255 + 6 * math.sqrt(n / 255)
+    assert n <= one.drawn <= most
+    assert n < either.drawn <= most
+
+
+def test_a_coin_whose_probability_has_eight_bits_costs_exactly_one_byte():
+    rng = CountedBytes(1)
+    flip(10**6, 0.25, rng)
+    flip_either(np.ones(10**6, dtype=bool), 0.5, 0.25, rng)
+    assert rng.drawn == 2 * 10**6
+
+
+def test_no_coins_cost_nothing():
+    rng = ScriptedBytes()
+    for none in [flip(0, 1 / 3, rng), flip_either(np.zeros(0, dtype=bool), 1 / 3, 1 / 5, rng)]:
+        assert none.shape == (0,)
+        assert none.dtype == bool
+
+
+def test_coins_are_booleans_and_the_same_for_the_same_seed():
+    first, second = (flip(1000, 1 / 3, np.random.default_rng(3)) for _ in range(2))
+    assert first.dtype == bool
+    assert first.shape == (1000,)
+    assert np.array_equal(first, second)
+
+
+def test_a_choice_may_be_booleans_or_bytes_or_a_strided_view():
+    choice = np.arange(400_000) % 5 < 2
+    draws = [
+        flip_either(given, 1 / 3, 1 / 7, np.random.default_rng(4))
+        for given in (choice, choice.view(np.uint8), np.repeat(choice, 2)[::2])
+    ]
+    assert np.array_equal(draws[0], draws[1])
+    assert np.array_equal(draws[0], draws[2])
+
+
+def exact_epsilon_of_lying(lie, others):
+    """Return the log-ratio of the true category to another one, in 80 digits."""
+    with localcontext(Context(prec=80)):
+        return (others * (1 - Decimal(lie)) / Decimal(lie)).ln()
+
+
+def is_tight(lie, epsilon, others):
+    """Whether a lie keeps to epsilon, while one rarer by a single step would not."""
+    rarer = math.nextafter(lie, 0.0)
+    below, above = exact_epsilon_of_lying(lie, others), exact_epsilon_of_lying(rarer, others)
+    return below <= Decimal(epsilon) < above
+
+
+@pytest.mark.parametrize("others", [1, 2, 3, 13, 255, 1000])
+def test_the_lie_costs_at_most_epsilon_and_a_rarer_one_would_cost_more(others):
+    for epsilon in [*np.geomspace(1e-9, 700, 60).tolist(), math.log(3), 0.5, 1.0, 2.0]:
+        assert is_tight(lie_probability(epsilon, others), epsilon, others)
+
+
+@given(epsilon=st.floats(1e-9, 700), others=st.integers(1, 1000))
+def test_the_lie_is_the_smallest_double_that_keeps_the_promise(epsilon, others):
+    assert is_tight(lie_probability(epsilon, others), epsilon, others)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda epsilon, others: others / (math.exp(epsilon) + others),
+        lambda epsilon, others: float(1 - np.float64(1 / (1 + others * math.exp(-epsilon)))),
+        lambda epsilon, others: math.nextafter(lie_probability(epsilon, others), 0.0),
+        lambda epsilon, others: lie_probability(epsilon / 2, others),
+    ],
+)
+def test_a_lie_rounded_carelessly_is_caught(broken):
+    grid = np.geomspace(1e-3, 30, 200).tolist()
+    assert not all(is_tight(broken(epsilon, 3), epsilon, 3) for epsilon in grid)
+
+
+@pytest.mark.parametrize("others", [1, 2, 1000])
+@pytest.mark.parametrize("epsilon", [700.5, 745.2, 1e3, 1e7, 1.7e308])
+def test_an_epsilon_past_the_reach_of_doubles_is_served_as_700(epsilon, others):
+    lie = lie_probability(epsilon, others)
+    assert lie == lie_probability(700.0, others) > 0
+    # A single other category is drawn with a normal double: no digit of the ratio is lost.
+    assert lie / others > np.finfo(float).tiny
+
+
+@pytest.mark.parametrize("others", [1, 2, 13, 999])
+@pytest.mark.parametrize("epsilon", [SMALLEST, 1e-300, 1e-17])
+def test_an_epsilon_too_small_to_lie_honestly_is_refused(epsilon, others):
+    with pytest.raises(ValueError, match=f"epsilon must be large enough .* got {epsilon}"):
+        lie_probability(epsilon, others)
+
+
+@given(epsilon=st.floats(1e-17, 1e-14), others=st.integers(1, 1000))
+def test_a_lie_that_is_accepted_leaves_the_truth_more_likely_than_any_other(epsilon, others):
+    try:
+        lie = lie_probability(epsilon, others)
+    except ValueError:
+        return
+    assert 1 - Fraction(lie) > Fraction(lie) / others
+
+
+def test_the_lie_does_not_depend_on_the_callers_decimal_settings():
+    usual = lie_probability(1.25, 3)
+    lie_probability.cache_clear()
+    with localcontext(Context(prec=2, Emax=1, Emin=-1, traps=[FloatOperation, Inexact])):
+        assert lie_probability(1.25, 3) == usual
+
+
+@given(lie=st.floats(SMALLEST, LARGEST))
+@example(lie=SMALLEST)
+@example(lie=2.0**-54)
+@example(lie=0.1)
+@example(lie=LARGEST)
+def test_the_truth_is_the_largest_double_that_leaves_room_for_the_lie(lie):
+    truth = complement(lie)
+    assert truth < 1
+    assert Fraction(truth) + Fraction(lie) <= 1
+    assert Fraction(math.nextafter(truth, 2.0)) + Fraction(lie) > 1
