@@ -7,3 +7,10 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
 });
+
+// Footnotes call themselves a list without having list items.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const list of document.querySelectorAll('.citation-list[role="list"]')) {
+    list.removeAttribute("role");
+  }
+});
