@@ -1,0 +1,94 @@
+"""Check the built site: nothing foreign is loaded, every link arrives, no page is heavy.
+
+A rule takes the folder of the site and yields one message for each problem. What a page asks for
+while it runs is left to the browser tests.
+"""
+
+import functools
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LARGEST_PAGE = 1_500_000
+LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest"}
+
+
+class _Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.loads, self.links, self.anchors, self.classes = [], [], set(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
+        self.classes |= set((given.get("class") or "").split())
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        elif tag == "link" and LOADING_LINKS & set((given.get("rel") or "").split()):
+            self.loads.append(given.get("href") or "")
+        elif tag not in {"a", "link", "meta"} and given.get("src"):
+            self.loads.append(given["src"])
+
+
+@functools.cache
+def _read(path):
+    return _Page(path.read_text(encoding="utf-8"))
+
+
+def pages(site):
+    """Return the pages of the site, without Sphinx's templates and static files."""
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def foreign_sources(site):
+    """No script, style, font, frame or image comes from another host."""
+    for path in pages(site):
+        for source in _read(path).loads:
+            if urlsplit(source).netloc:
+                yield f"{path.relative_to(site)} loads {source}"
+    for path in sorted(site.rglob("*.css")):
+        style = path.read_text(encoding="utf-8")
+        for source in re.findall(r"(?:url\(\s*|@import\s+)['\"]?((?:https?:)?//[^'\")\s]+)", style):
+            yield f"{path.relative_to(site)} loads {source}"
+
+
+def broken_links(site):
+    """Every link within the site leads to a page and to a place on it."""
+    for path in pages(site):
+        for link in _read(path).links:
+            parts = urlsplit(link)
+            if path.name == "404.html" or parts.scheme or parts.netloc or link == "#":
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                yield f"{path.relative_to(site)} links to {link}, which does not exist"
+            elif _leads_nowhere(target, unquote(parts.fragment)):
+                yield f"{path.relative_to(site)} links to {link}, where there is no such place"
+
+
+def _leads_nowhere(target, fragment):
+    return bool(fragment) and target.suffix == ".html" and fragment not in _read(target).anchors
+
+
+def heavy_pages(site):
+    """No page weighs more than a slow connection bears."""
+    for path in pages(site):
+        if path.stat().st_size > LARGEST_PAGE:
+            yield f"{path.relative_to(site)} has {path.stat().st_size:,} bytes"
+
+
+def error_marks(site):
+    """No page carries an error that Sphinx printed into it."""
+    for path in pages(site):
+        if {"system-message", "problematic"} & _read(path).classes:
+            yield f"{path.relative_to(site)} shows an error message of Sphinx"
+
+
+RULES = [foreign_sources, broken_links, heavy_pages, error_marks]
+
+
+def check(site):
+    """Return every problem of a built site."""
+    return [problem for rule in RULES for problem in rule(Path(site).resolve())]
