@@ -171,12 +171,18 @@ def test_an_unchanged_book_is_not_built_again_and_a_changed_one_is(book):
     assert builds == [True, False, True, True]
 
 
-def test_a_build_that_failed_fails_again_until_its_cause_is_gone(book):
-    python = script(book / "python", SPHINX + "; exit 1")
-    assert run(".ci/book", python, folder=book).returncode == 1
-    assert run(".ci/book", python, folder=book).returncode == 1
-    script(python, SPHINX)
+def test_a_build_that_failed_is_never_taken_for_a_finished_one(book):
+    python = script(book / "python", SPHINX)
     assert run(".ci/book", python, folder=book).returncode == 0
+
+    (book / "book/file").write_text("broken")
+    script(python, SPHINX + "; exit 1")
+    assert run(".ci/book", python, folder=book).returncode == 1
+    assert run(".ci/book", python, folder=book).returncode == 1
+
+    (book / "book/file").write_text("")
+    script(python, SPHINX)
+    assert "reading" in run(".ci/book", python, folder=book).stdout
 
 
 def test_a_python_without_the_book_tools_is_told_what_is_left_out(checkout):
