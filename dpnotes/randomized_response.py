@@ -129,8 +129,7 @@ def privatize(
     lies = flip(values.size, lie, rng).reshape(values.shape)
     if categories == 2:
         return values ^ lies
-    wide = np.promote_types(values.dtype, np.min_scalar_type(categories - 1))
-    reports = values.astype(wide)
+    reports = values.astype(_type_holding(categories - 1, values.dtype))
     # Adding 1 to d - 1 around the circle of d categories reaches every other one equally often.
     steps = rng.integers(1, categories, size=np.count_nonzero(lies))
     reports[lies] = (values[lies].astype(np.int64) + steps) % categories
@@ -252,6 +251,14 @@ def two_coin(values: ArrayLike, *, rng: np.random.Generator | int | None = None)
     truthful = flip(values.size, 0.5, rng).reshape(values.shape)
     answer = flip(values.size, 0.5, rng).reshape(values.shape)
     return np.where(truthful, values, answer).astype(values.dtype, copy=False)
+
+
+def _type_holding(largest: int, kind: np.dtype) -> np.dtype:
+    """Return an integer type, or a wider one if it cannot hold the largest category."""
+    if largest <= np.iinfo(kind).max:
+        return kind
+    # A signed type: the common type of signed and unsigned 64-bit integers would be a float.
+    return np.promote_types(kind, np.min_scalar_type(-largest - 1))
 
 
 def _lie(epsilon: float, categories: int) -> float:

@@ -1,0 +1,474 @@
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpnotes import randomized_response
+from dpnotes.audit import exact_epsilon
+from dpnotes.randomized_response import (
+    estimate,
+    keep_probability,
+    output_distribution,
+    privatize,
+    two_coin,
+    variance,
+)
+
+LN3 = math.log(3)
+THRICE = np.repeat(np.arange(256), 3)
+INTEGERS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i2", ">i4", ">u8"]
+epsilons = st.floats(1e-9, 700)
+
+
+class EveryDraw:
+    """A generator that gives every byte, and for each of them every step, equally often."""
+
+    def __init__(self, *scripts):
+        self.scripts = list(scripts)
+
+    def bytes(self, size):
+        script = self.scripts.pop(0)
+        assert script.size == size
+        return script.astype(np.uint8).tobytes()
+
+    def integers(self, low, high, *, size):
+        steps = np.arange(low, high)
+        assert size % steps.size == 0
+        return np.tile(steps, size // steps.size)
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Let a mechanism take a stand-in for its generator."""
+    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+
+
+# The law: what is promised.
+
+
+@given(epsilon=epsilons, categories=st.integers(2, 40))
+@example(epsilon=LN3, categories=2)
+@example(epsilon=1e-9, categories=40)
+def test_the_law_of_a_report_costs_exactly_epsilon(epsilon, categories):
+    law = output_distribution(epsilon, categories)
+    assert law.shape == (categories, categories)
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=0, atol=1e-14)
+    # The two probabilities are rounded to doubles, and the ratio bears the error of both.
+    assert exact_epsilon(law) == pytest.approx(epsilon, rel=1e-14, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda epsilon, d: output_distribution(epsilon / 2, d),
+        lambda epsilon, d: output_distribution(2 * epsilon, d),
+        lambda epsilon, d: output_distribution(epsilon, d + 1)[:d, :d],
+        lambda epsilon, d: np.where(np.eye(d), *output_distribution(epsilon, d)[0, 1::-1]),
+    ],
+    ids=["epsilon halved", "epsilon doubled", "a category too many", "p and q swapped"],
+)
+def test_the_check_of_the_law_catches_a_broken_one(broken):
+    law = broken(1.0, 3)
+    costs_epsilon = np.allclose(law.sum(axis=1), 1) and math.isclose(exact_epsilon(law), 1.0)
+    assert not costs_epsilon
+
+
+@given(epsilon=epsilons, categories=st.integers(2, 40), random=st.randoms())
+def test_no_category_is_special(epsilon, categories, random):
+    law = output_distribution(epsilon, categories)
+    order = random.sample(range(categories), categories)
+    assert np.array_equal(law[np.ix_(order, order)], law)
+
+
+@given(epsilon=epsilons, categories=st.integers(2, 1000))
+def test_the_truth_is_kept_with_the_probability_on_the_diagonal(epsilon, categories):
+    keep = keep_probability(epsilon, categories)
+    law = output_distribution(epsilon, categories)
+    assert np.all(law.diagonal() == keep)
+    assert 1 / categories < keep < 1
+    assert keep == pytest.approx(1 / (1 + (categories - 1) * math.exp(-epsilon)), rel=1e-14)
+
+
+@pytest.mark.parametrize("categories", [2, 3, 14])
+def test_a_smaller_epsilon_keeps_the_truth_less_often(categories):
+    grid = np.geomspace(1e-3, 30, 100)
+    assert np.all(np.diff([keep_probability(epsilon, categories) for epsilon in grid]) > 0)
+
+
+@pytest.mark.parametrize("categories", [2, 3, 1000])
+@pytest.mark.parametrize("epsilon", [100, 700, 1000, 1e300])
+def test_a_very_large_epsilon_is_still_finite(epsilon, categories):
+    law = output_distribution(epsilon, categories)
+    assert law.min() > 0
+    assert exact_epsilon(law) == pytest.approx(min(epsilon, 700), rel=1e-14)
+    truth = np.arange(20_000) % categories
+    assert np.array_equal(privatize(truth, epsilon, categories=categories, rng=1), truth)
+
+
+def test_warners_two_coins_are_the_mechanism_at_log_3():
+    np.testing.assert_allclose(output_distribution(LN3), [[0.75, 0.25], [0.25, 0.75]], rtol=1e-15)
+
+
+# The draw: what is done.
+
+
+@pytest.mark.parametrize(("categories", "lies"), [(2, 64), (3, 1), (4, 64), (4, 255), (14, 100)])
+def test_over_all_draws_a_report_has_exactly_its_law(monkeypatch, scripted, categories, lies):
+    monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: lies / 256)
+    others = categories - 1
+    for truth in range(categories):
+        everybody = np.full(256 * others, truth)
+        rng = EveryDraw(np.repeat(np.arange(256), others))
+        reports = privatize(everybody, 1.0, categories=categories, rng=rng)
+        assert is_exactly_the_law(reports, truth, lies, categories)
+
+
+def is_exactly_the_law(reports, truth, lies, categories):
+    expected = np.full(categories, lies)
+    expected[truth] = (256 - lies) * (categories - 1)
+    return np.array_equal(np.bincount(reports, minlength=categories), expected)
+
+
+@pytest.mark.parametrize(
+    "broken_flip",
+    [
+        lambda size, p, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8) <= 256 * p,
+        lambda size, p, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8) >= 256 * p,
+    ],
+    ids=["at most", "keep and lie swapped"],
+)
+def test_the_count_over_all_draws_catches_a_broken_coin(monkeypatch, scripted, broken_flip):
+    monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: 64 / 256)
+    monkeypatch.setattr(randomized_response, "flip", broken_flip)
+    reports = privatize(np.zeros(768, dtype=int), 1.0, categories=4, rng=EveryDraw(THRICE))
+    assert not is_exactly_the_law(reports, 0, 64, 4)
+
+
+def follows_its_law(mechanism, epsilon, categories, people):
+    """Chi-square over all pairs of truth and report; wrong once in a million."""
+    truth = np.tile(np.arange(categories), people)
+    reports = mechanism(truth, epsilon, categories=categories, rng=10)
+    seen = np.bincount(truth * categories + reports, minlength=categories**2)
+    expected = people * output_distribution(epsilon, categories).ravel()
+    statistic = ((seen - expected) ** 2 / expected).sum()
+    return stats.chi2(categories * (categories - 1)).sf(statistic) > 1e-6
+
+
+def privatize_swapped(values, epsilon, *, categories, rng):
+    rng = np.random.default_rng(rng)
+    lies = rng.random(values.size) < keep_probability(epsilon, categories)
+    steps = rng.integers(1, categories, size=values.size)
+    return np.where(lies, (values + steps) % categories, values)
+
+
+def privatize_with_a_step_of_zero(values, epsilon, *, categories, rng):
+    rng = np.random.default_rng(rng)
+    lies = rng.random(values.size) < 1 - keep_probability(epsilon, categories)
+    return np.where(lies, rng.integers(0, categories, size=values.size), values)
+
+
+def privatize_at_half_epsilon(values, epsilon, *, categories, rng):
+    return privatize(values, epsilon / 2, categories=categories, rng=rng)
+
+
+CASES = [(LN3, 2, 200_000), (1.0, 3, 100_000), (2.0, 14, 30_000), (3.0, 300, 2_000)]
+
+
+@pytest.mark.parametrize(("epsilon", "categories", "people"), CASES)
+def test_real_reports_follow_the_law(epsilon, categories, people):
+    assert follows_its_law(privatize, epsilon, categories, people)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [privatize_swapped, privatize_with_a_step_of_zero, privatize_at_half_epsilon],
+)
+@pytest.mark.parametrize(("epsilon", "categories", "people"), CASES[:3])
+def test_reports_of_a_broken_mechanism_do_not(broken, epsilon, categories, people):
+    assert not follows_its_law(broken, epsilon, categories, people)
+
+
+def test_ten_million_people_report_at_once():
+    truth = np.arange(10**7) % 4 == 0
+    reports = privatize(truth, LN3, rng=11)
+    assert reports.dtype == bool
+    lies = np.count_nonzero(reports ^ truth)
+    assert abs(lies - 2.5e6) <= 5 * math.sqrt(10**7 * 3 / 16)
+    found = estimate(reports, LN3)[1]
+    assert abs(found - 2.5e6) <= 5 * math.sqrt(0.75 * 10**7)
+
+
+def is_same_type(one, other):
+    """Whether two types are alike but for the order of their bytes."""
+    return np.dtype(one).newbyteorder("=") == np.dtype(other).newbyteorder("=")
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, bool])
+def test_two_categories_of_any_type_get_the_same_reports(dtype):
+    truth = np.arange(1000) % 3 == 0
+    expected = privatize(truth, 1.0, rng=12)
+    reports = privatize(truth.astype(dtype), 1.0, rng=12)
+    assert np.array_equal(reports, expected)
+    assert is_same_type(reports.dtype, dtype)
+    np.testing.assert_array_equal(estimate(reports, 1.0), estimate(expected, 1.0))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_many_categories_of_any_type_get_the_same_reports(dtype):
+    truth = np.arange(1000) % 14
+    expected = privatize(truth, 1.0, categories=14, rng=13)
+    reports = privatize(truth.astype(dtype), 1.0, categories=14, rng=13)
+    assert np.array_equal(reports, expected)
+    assert is_same_type(reports.dtype, dtype)
+    found = estimate(reports, 1.0, categories=14)
+    np.testing.assert_array_equal(found, estimate(expected, 1.0, categories=14))
+
+
+@pytest.mark.parametrize(
+    "container", [list, tuple, pd.Series, lambda v: pd.Series(v, dtype="Int64"), pd.Index]
+)
+def test_lists_and_series_get_the_same_reports_as_arrays(container):
+    truth = [0, 1, 2, 1, 0] * 50
+    expected = privatize(np.array(truth), 1.0, categories=3, rng=14)
+    assert np.array_equal(privatize(container(truth), 1.0, categories=3, rng=14), expected)
+    np.testing.assert_array_equal(
+        estimate(container(expected.tolist()), 1.0, categories=3),
+        estimate(expected, 1.0, categories=3),
+    )
+
+
+def test_a_small_integer_type_is_widened_to_hold_every_category():
+    truth = np.arange(120, dtype=np.int8).repeat(20)
+    reports = privatize(truth, 0.1, categories=1000, rng=15)
+    assert np.iinfo(reports.dtype).max >= 999
+    assert reports.min() >= 0
+    assert 900 < reports.max() <= 999
+    assert np.array_equal(reports, privatize(truth.astype(int), 0.1, categories=1000, rng=15))
+
+
+@pytest.mark.parametrize(
+    ("values", "categories"),
+    [
+        (np.array([-1], dtype=np.int8), 300),
+        (np.array([-5], dtype=np.int16), 65_535),
+        (np.array([1 << 24], dtype=">i4"), 2),
+        (np.array([-1], dtype=">i2"), 2**62),
+        (np.array([2**63], dtype=np.uint64), 2**62),
+    ],
+)
+def test_a_record_outside_the_domain_is_refused_whatever_its_bytes(values, categories):
+    with pytest.raises(ValueError, match=r"values must be integers in .*; a record is not"):
+        privatize(values, 50.0, categories=categories)
+
+
+def test_the_largest_domain_does_not_overflow():
+    categories = 2**62
+    truth = np.full(2000, categories - 1)
+    reports = privatize(truth, 42.0, categories=categories, rng=16)
+    assert reports.min() >= 0
+    assert reports.max() < categories
+    lies = np.count_nonzero(reports != truth)
+    share = 1 - keep_probability(42.0, categories)
+    assert abs(lies - 2000 * share) <= 5 * math.sqrt(2000 * share * (1 - share))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3), (3, 1, 2)])
+@pytest.mark.parametrize("mechanism", ["two", "many", "coins"])
+def test_reports_have_the_shape_of_the_truth(shape, mechanism):
+    truth = np.ones(shape, dtype=np.int16)
+    draw = {
+        "two": lambda: privatize(truth, 1.0, rng=0),
+        "many": lambda: privatize(truth, 1.0, categories=5, rng=0),
+        "coins": lambda: two_coin(truth, rng=0),
+    }[mechanism]
+    assert draw().shape == shape
+    assert draw().dtype == np.int16
+
+
+def test_a_strided_array_is_read_in_its_own_order():
+    wide = np.arange(3000).reshape(1000, 3) % 5
+    reports = privatize(wide[:, 1], 1.0, categories=5, rng=17)
+    assert np.array_equal(reports, privatize(wide[:, 1].copy(), 1.0, categories=5, rng=17))
+
+
+def test_the_truth_is_left_untouched():
+    for categories in (2, 5):
+        truth = np.ones(100, dtype=np.uint8)
+        privatize(truth, 0.1, categories=categories, rng=18)
+        two_coin(truth, rng=18)
+        assert np.all(truth == 1)
+
+
+def test_the_seed_decides_and_a_generator_moves_on():
+    truth = np.zeros(200, dtype=bool)
+    assert np.array_equal(privatize(truth, 1.0, rng=19), privatize(truth, 1.0, rng=19))
+    rng = np.random.default_rng(19)
+    assert np.array_equal(privatize(truth, 1.0, rng=rng), privatize(truth, 1.0, rng=19))
+    assert not np.array_equal(privatize(truth, 1.0, rng=rng), privatize(truth, 1.0, rng=19))
+
+
+# Warner's coins.
+
+
+def test_over_all_draws_two_coins_keep_the_truth_three_times_in_four(scripted):
+    first, second = np.divmod(np.arange(65_536), 256)
+    for truth in (False, True):
+        reports = two_coin(np.full(65_536, truth), rng=EveryDraw(first, second))
+        assert np.count_nonzero(reports == truth) == 3 * 65_536 // 4
+
+
+def test_two_coins_are_drawn_for_each_person_alone():
+    truth = np.arange(10**6) % 2 == 0
+    reports = two_coin(truth, rng=20)
+    kept = (reports == truth).reshape(-1, 2)
+    patterns = np.bincount(kept @ [1, 2], minlength=4)
+    assert stats.chisquare(patterns, 500_000 * np.array([1, 3, 3, 9]) / 16).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, bool])
+def test_two_coins_keep_the_type_of_the_truth(dtype):
+    truth = np.arange(1000) % 3 == 0
+    reports = two_coin(truth.astype(dtype), rng=21)
+    assert is_same_type(reports.dtype, dtype)
+    assert np.array_equal(reports, two_coin(truth, rng=21))
+
+
+# The estimate.
+
+
+def moments_of_the_estimate(truth, epsilon, categories):
+    """Return mean and variance of `estimate` over every possible list of reports."""
+    law = output_distribution(epsilon, categories)
+    mean = second = 0.0
+    for reports in itertools.product(range(categories), repeat=len(truth)):
+        probability = math.prod(law[t, r] for t, r in zip(truth, reports, strict=True))
+        found = estimate(reports, epsilon, categories=categories)
+        mean, second = mean + probability * found, second + probability * found**2
+    return mean, second - mean**2
+
+
+@given(
+    epsilon=st.floats(0.05, 8),
+    truth=st.integers(2, 4).flatmap(
+        lambda d: st.tuples(st.just(d), st.lists(st.integers(0, d - 1), min_size=1, max_size=4))
+    ),
+)
+@settings(max_examples=30)
+def test_the_estimate_is_unbiased_and_its_variance_exact(epsilon, truth):
+    categories, truth = truth
+    counts = np.bincount(truth, minlength=categories)
+    mean, spread = moments_of_the_estimate(truth, epsilon, categories)
+    exact = variance(counts, epsilon)
+    np.testing.assert_allclose(mean, counts, atol=1e-11 * (1 + exact.max()))
+    np.testing.assert_allclose(spread, exact, rtol=1e-9)
+
+
+def test_the_moments_catch_a_biased_estimate_and_an_approximate_variance():
+    mean, spread = moments_of_the_estimate([0, 0, 1], 1.0, 3)
+    p, q, _ = output_distribution(1.0, 3)[0]
+    # Forgetting the lies, and taking every category for an empty one.
+    assert not np.allclose(mean * (p - q) + 3 * q, [2, 1, 0])
+    assert not np.allclose(spread, 3 * q * (1 - q) / (p - q) ** 2)
+
+
+@given(epsilon=st.floats(0.01, 100), reports=st.lists(st.integers(0, 4), min_size=1, max_size=40))
+def test_estimates_add_up_to_the_number_of_people(epsilon, reports):
+    found = estimate(reports, epsilon, categories=5)
+    assert found.shape == (5,)
+    assert found.sum() == pytest.approx(len(reports), abs=1e-9 * abs(found).max())
+
+
+def test_reports_of_any_shape_are_counted():
+    reports = np.arange(24).reshape(2, 3, 4) % 5
+    flat = estimate(reports.ravel(), 1.0, categories=5)
+    np.testing.assert_array_equal(estimate(reports, 1.0, categories=5), flat)
+    bits = reports % 2
+    np.testing.assert_array_equal(estimate(bits, 1.0), estimate(bits.ravel(), 1.0))
+
+
+def test_two_categories_counted_by_bincount_or_by_ones_agree():
+    reports = np.arange(100) % 3 == 0
+    p, q = output_distribution(1.0)[0]
+    expected = (np.bincount(reports) - 100 * q) / (p - q)
+    np.testing.assert_array_equal(estimate(reports, 1.0), expected)
+
+
+def test_the_estimates_of_many_surveys_spread_as_the_variance_says():
+    counts = np.array([500, 300, 200])
+    surveys = np.tile(np.repeat([0, 1, 2], counts), (2000, 1))
+    reports = privatize(surveys, 1.0, categories=3, rng=22)
+    found = np.array([estimate(survey, 1.0, categories=3) for survey in reports])
+    exact = variance(counts, 1.0)
+    z = (found.mean(axis=0) - counts) / np.sqrt(exact / 2000)
+    assert np.all(np.abs(z) < 5)
+    # The sample variance of a near-normal number has a relative sd of sqrt(2 / 1999).
+    np.testing.assert_allclose(found.var(axis=0, ddof=1), exact, rtol=5 * math.sqrt(2 / 1999))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "categories", "per_person"),
+    [
+        (0.5, 2, 3.9177),
+        (0.5, 16, 37.185),
+        (0.5, 32, 75.204),
+        (0.5, 128, 303.32),
+        (0.5, 1024, 2432.4),
+        (1, 2, 0.9207),
+        (1, 16, 5.6624),
+        (1, 32, 11.082),
+        (1, 128, 43.596),
+        (1, 1024, 347.07),
+        (2, 2, 0.1810),
+        (2, 16, 0.5240),
+        (2, 32, 0.9159),
+        (2, 128, 3.2677),
+        (2, 1024, 25.218),
+    ],
+)
+def test_the_variance_of_an_empty_category_is_the_published_one(epsilon, categories, per_person):
+    counts = np.zeros(categories)
+    counts[-1] = 1000
+    found = variance(counts, epsilon)[0] / 1000
+    assert float(f"{found:.5g}") == pytest.approx(per_person, abs=0.5 * last_digit(per_person))
+
+
+def last_digit(number):
+    return 10.0 ** -len(str(number).partition(".")[2])
+
+
+@given(epsilon=st.floats(0.01, 20), counts=st.lists(st.integers(0, 10**6), min_size=2, max_size=9))
+def test_the_variance_is_that_of_an_empty_category_and_a_term_for_its_members(epsilon, counts):
+    counts = np.array([*counts, 1])
+    n, d, odds = counts.sum(), counts.size, math.exp(epsilon)
+    closed = n * (odds + d - 2) / (odds - 1) ** 2 + counts * (d - 2) / (odds - 1)
+    np.testing.assert_allclose(variance(counts, epsilon), closed, rtol=1e-9)
+
+
+def test_sales_among_the_adults_is_known_to_four_percent():
+    people, sales = 32_561, 3_650
+    spread = math.sqrt(variance([people - sales, sales], LN3)[1])
+    assert round(spread, 1) == 156.3
+    assert round(100 * spread / sales, 2) == 4.28
+    ones = np.convolve(
+        stats.binom(sales, 0.75).pmf(np.arange(sales + 1)),
+        stats.binom(people - sales, 0.25).pmf(np.arange(people - sales + 1)),
+    )
+    error = 2 * (np.arange(people + 1) - people / 4) - sales
+    # An error of exactly 5 % can occur; the normal curve, at 0.757, lies between the two counts.
+    within, up_to = (
+        ones[near(np.abs(error), 0.05 * sales)].sum() for near in (np.less, np.less_equal)
+    )
+    normal = 1 - 2 * stats.norm.sf(0.05 * sales / spread)
+    assert round(normal, 3) == 0.757
+    assert round(within, 3) == 0.756 < normal < up_to
+
+
+def test_large_epsilons_keep_their_digits():
+    assert variance([1, 1], 100.0)[0] == pytest.approx(2 * math.exp(-100), rel=1e-12)
+    assert Fraction(keep_probability(700.0)) < 1
