@@ -374,7 +374,7 @@ def _takes_rng(mechanism: Callable) -> bool:
 
 @singledispatch
 def _read(output: object, numbers: list) -> Hashable:
-    """Return all of an output but its numbers, and append those, copied, to `numbers`."""
+    """Return all of an output but its numbers, and append those to `numbers`."""
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
         fields = [field.name for field in dataclasses.fields(output)]
         return type(output), *(_read(getattr(output, name), numbers) for name in fields)
@@ -408,10 +408,9 @@ def _read_array(output: np.ndarray, numbers: list) -> Hashable:
     kind = type(output), output.dtype.str, output.shape
     if output.dtype.kind == "O":
         return *kind, _read(output.tolist(), numbers)
-    wide = output.dtype.kind in "iu" and output.dtype.itemsize == 8 and output.size > 0
-    if output.dtype.kind not in "biuf" or (wide and _beyond_exact(output)):
+    if output.dtype.kind not in "biuf":
         return *kind, output.tobytes()
-    numbers.append(np.array(output).ravel())
+    numbers.append(np.asarray(output).ravel())
     return kind
 
 
@@ -430,11 +429,6 @@ def _read_set(output: set | frozenset, numbers: list) -> Hashable:
 @_read.register
 def _read_mapping(output: Mapping, numbers: list) -> Hashable:
     return type(output), *[(type(key), key, _read(output[key], numbers)) for key in output]
-
-
-def _beyond_exact(integers: NDArray) -> bool:
-    """Whether any integer is too large to be told apart as a float."""
-    return int(integers.max()) > _EXACT_INTEGER or int(integers.min()) < -_EXACT_INTEGER
 
 
 def _choose_event(
@@ -464,14 +458,11 @@ def _promises(
     runs = ranks.shape[1]
     below = np.array([np.bincount(row, minlength=count) for row in ranks]).cumsum(axis=1)[:, :-1]
     hits = np.stack([below, runs - below]) / runs * tests
-    # Half a run more on the other side: an event not seen there yet is rare, not impossible.
-    others = np.minimum(hits + tests / runs / 2, tests)
-    return np.stack(
-        [
-            _log_ratio_bound(hits[:, first], others[:, 1 - first], tests, error, delta)
-            for first in (0, 1)
-        ]
-    )
+    bounds = [
+        _log_ratio_bound(hits[:, first], hits[:, 1 - first], tests, error, delta)
+        for first in (0, 1)
+    ]
+    return np.stack(bounds)
 
 
 def _rankings(runs: _Runs) -> Iterator[NDArray[np.intp]]:
@@ -508,7 +499,7 @@ def _rankings_of_numbers(
             cells_of_repeats = np.full(inside.shape, int(repeats.max()) + 1)
             cells_of_repeats[inside] = repeats
             yield _ranked(cells_of_repeats, _log_ratios(cells_of_repeats, learn))
-            likelihood += ratios[cells[inside]] * _is_telling(cells, learn)
+            likelihood += ratios[cells[inside]]
     if columns.shape[1] > 1:
         for score in (likelihood, _linear_score(columns, learned, first)):
             yield from _rankings_of_score(score, inside, others, learn, learned)
@@ -549,16 +540,6 @@ def _log_ratios(cells: NDArray[np.intp], learn: slice) -> NDArray[np.float64]:
 def _ranked(cells: NDArray[np.intp], ratios: NDArray[np.float64]) -> NDArray[np.intp]:
     """Replace each cell by the rank of its ratio; cells of one ratio are interchangeable."""
     return np.unique(ratios, return_inverse=True)[1][cells]
-
-
-def _is_telling(cells: NDArray[np.intp], learn: slice) -> bool:
-    """Whether the counts of the two data sets differ by more than chance would have them."""
-    count = int(cells.max()) + 1
-    first, second = (np.bincount(row[learn], minlength=count) for row in cells)
-    seen = first + second > 0
-    difference = (first - second)[seen] ** 2 / (first + second)[seen]
-    degrees = seen.sum() - 1
-    return bool(difference.sum() > degrees + 3 * math.sqrt(2 * degrees))
 
 
 def _bins(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
