@@ -1,7 +1,7 @@
 """A Sphinx extension that keeps the site from reaching out.
 
 jupyter-book always loads sphinx-thebe, which runs code on a remote server. The book runs nothing
-in the page, so its scripts (one of which is declared twice, an error in every browser) are left out.
+in the page, so its scripts are left out; one of them is declared twice, an error in every browser.
 """
 
 

@@ -1,0 +1,580 @@
+"""The book as an object: each rule holds for it, and is shown to fail on a planted page."""
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import built
+import lint
+import prose
+import pytest
+import refresh
+
+ROOT = Path(__file__).parents[1]
+SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
+PAGES = lint.pages()
+NOTEBOOKS = [page for page in PAGES if page.is_notebook]
+PICTURE = {"output_type": "display_data", "data": {"image/png": "aGk="}, "metadata": {}}
+
+
+def named(page):
+    return page.name
+
+
+def markdown(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def printed(text, name="stdout"):
+    return {"output_type": "stream", "name": name, "text": [text]}
+
+
+def glued(key):
+    metadata = {"scrapbook": {"name": key, "mime_prefix": "application/papermill.record/"}}
+    data = {"application/papermill.record/text/plain": "1"}
+    return {"output_type": "display_data", "data": data, "metadata": metadata}
+
+
+def code(source, *outputs, tags=(), alt=None, count=1):
+    metadata = {"tags": list(tags)} | ({"mystnb": {"image": {"alt": alt}}} if alt else {})
+    return {
+        "cell_type": "code",
+        "metadata": metadata,
+        "source": source,
+        "outputs": list(outputs),
+        "execution_count": count,
+    }
+
+
+def page(*cells, name="chapter.ipynb", **metadata):
+    return lint.Page(name, list(cells), metadata)
+
+
+def found(rule, subject):
+    return list(rule(subject))
+
+
+@pytest.mark.parametrize("rule", lint.PAGE_RULES)
+@pytest.mark.parametrize("subject", PAGES, ids=named)
+def test_every_page_keeps_the_rule(rule, subject):
+    assert not found(rule, subject)
+
+
+@pytest.mark.parametrize("rule", lint.NOTEBOOK_RULES)
+@pytest.mark.parametrize("subject", NOTEBOOKS, ids=named)
+def test_every_notebook_keeps_the_rule(rule, subject):
+    assert not found(rule, subject)
+
+
+@pytest.mark.parametrize("rule", lint.BOOK_RULES)
+def test_the_whole_book_keeps_the_rule(rule):
+    assert not [str(problem) for problem in rule(PAGES)]
+
+
+def test_the_table_of_contents_lists_what_exists_and_nothing_else():
+    assert not [str(problem) for problem in lint.complete_contents()]
+
+
+def test_no_notebook_is_stale():
+    assert not [str(problem) for problem in lint.stale_notebooks()]
+
+
+LABELLED = "fig, ax = plt.subplots()\nax.set_xlabel('n')\nax.set_ylabel('error')"
+ALT = "A line that falls with the number of people."
+SHAPE = [markdown(f"## {heading}") for heading in lint.CHAPTER]
+HOW = "Run this page yourself: type `make lab` and open `chapter.ipynb`."
+ARRAY = "import numpy as np\n"
+MODULE = "from dpnotes import randomized_response as rr\n"
+
+# For each rule: pages that keep it and pages that break it.
+PLANTED = {
+    lint.typed_numbers: (
+        [page(markdown("An error of {glue:text}`error:.2%` among many."))],
+        [page(markdown("An error of 4.28 % among many."))],
+    ),
+    lint.sources_at_the_foot: (
+        [page(markdown("{footcite:t}`warner`\n\n```{footbibliography}\n```"))],
+        [page(markdown("{footcite:t}`warner`")), page(markdown("{cite}`warner`"))],
+    ),
+    lint.chapter_shape: (
+        [
+            page(*SHAPE),
+            page(*SHAPE[:2], markdown("## By hand: two coins"), *SHAPE[3:]),
+            page(*SHAPE[:1], *SHAPE[9:], markdown("## Noise"), name="foundations.ipynb"),
+        ],
+        [
+            page(*SHAPE[1:]),
+            page(*SHAPE[::-1]),
+            page(*SHAPE, markdown("## More")),
+            page(*SHAPE[1:], name="foundations.ipynb"),
+        ],
+    ),
+    lint.run_it_yourself: (
+        [page(markdown(HOW))],
+        [page(markdown(HOW), name="other.ipynb"), page(markdown("Run it."))],
+    ),
+    lint.executed: (
+        [
+            page(code("a"), code("b", count=2)),
+            page(code("1 / 0", {"output_type": "error"}, tags=["raises-exception"])),
+        ],
+        [
+            page(code("a", count=2)),
+            page(code("a"), code("b", count=None)),
+            page(code("1 / 0", {"output_type": "error"})),
+        ],
+    ),
+    lint.mostly_compared: (
+        [page(code("a", printed("1")), code("b")), page(code("a", glued("x")))],
+        [
+            page(code("a", printed("1")), code("b"), code("c")),
+            page(code("a", printed("1"), tags=["nbval-ignore-output"])),
+            page(code("a", PICTURE)),
+        ],
+    ),
+    lint.stable_outputs: (
+        [
+            page(code("a", printed("0.123456"), PICTURE)),
+            page(code("a", printed("0.30000000000000004"), tags=["nbval-ignore-output"])),
+        ],
+        [
+            page(code("a", printed("0.30000000000000004"))),
+            page(code("a", printed("<object at 0x7f3a5c0b12d0>"))),
+            page(code("a", printed("read /home/ann/adult.csv"))),
+            page(code("a", printed("careful", name="stderr"))),
+        ],
+    ),
+    lint.alt_texts: (
+        [page(code("a", PICTURE, alt=ALT)), page(code("a", printed("1")))],
+        [page(code("a", PICTURE)), page(code("a", PICTURE, alt="a plot"))],
+    ),
+    lint.axis_labels: (
+        [
+            page(code(LABELLED, PICTURE)),
+            page(code("fig, ax = plt.subplots()\nax.set(xlabel='n', ylabel='m')", PICTURE)),
+            page(
+                code("def draw(ax):\n    ax.set_xlabel('n')\n    ax.set_ylabel('m')", count=1),
+                code("fig, ax = plt.subplots()\ndraw(ax)", PICTURE, count=2),
+            ),
+            page(code("fig, ax = plt.subplots()\nax.axis('off')", PICTURE)),
+            page(code("fig, ax = plt.subplots()")),
+            page(code("audit.report(mechanism)", PICTURE)),
+        ],
+        [
+            page(code("fig, ax = plt.subplots()\nax.plot([1])", PICTURE)),
+            page(code("fig, ax = plt.subplots()\nax.set_xlabel('n')", PICTURE)),
+            page(code(LABELLED.replace("'n'", "''"), PICTURE)),
+        ],
+    ),
+    lint.seeded: (
+        [
+            page(code(ARRAY + "rng = np.random.default_rng(7)\nrng.random()")),
+            page(code(MODULE + "rr.privatize([0], 1.0, rng=7)\nrr.estimate([0], 1.0)")),
+            page(code(MODULE + "rr.privatize([9], 1.0)", tags=["raises-exception"])),
+            page(code("def privatize(values):\n    return values\n\nprivatize([0])")),
+        ],
+        [
+            page(code(ARRAY + "np.random.seed(7)")),
+            page(code(ARRAY + "np.random.rand(7)")),
+            page(code("import numpy.random as nr\nnr.laplace()")),
+            page(code(ARRAY + "np.random.default_rng()")),
+            page(code("from numpy.random import default_rng\ndefault_rng(None)")),
+            page(code(ARRAY), code("np.random.seed(7)", count=2)),
+            page(code("import random\nrandom.random()")),
+            page(code("import torch\ntorch.manual_seed(7)")),
+            page(code(MODULE + "rr.privatize([0], 1.0)")),
+            page(code(MODULE + "rr.privatize([0], 1.0, rng=None)")),
+            page(code("from dpnotes.randomized_response import two_coin\ntwo_coin([True])")),
+        ],
+    ),
+    lint.kept_outputs: (
+        [page(code("a", tags=["needs-mnist"]), dpnotes={"kept": {}})],
+        [page(code("a", tags=["needs-mnist"]), dpnotes={"kept": {"needs-mnist": {}}})],
+    ),
+}
+GLOSSARY = """# Glossary
+
+```{glossary}
+epsilon
+  The price.
+
+local model
+  Nobody is trusted.
+```
+"""
+LINKS = "{term}`Epsilon` in {term}`this model <local model>`"
+
+PLANTED_BOOKS = {
+    lint.resolved_glue: (
+        [
+            page(code("a", glued("error")), markdown("{glue:text}`error:.2f` {glue:}`error`")),
+            page(markdown("{glue:text}`chapter.ipynb::error:.1%`"), name="index.md"),
+        ],
+        [
+            page(code("a", glued("error")), markdown("{glue:text}`eror:.2f`")),
+            page(markdown("{glue:text}`error`"), name="index.md"),
+            page(markdown("{glue:text}`other.ipynb::error`"), name="about.md"),
+        ],
+    ),
+    lint.helpers_defined_once: (
+        [page(code("def draw(): pass")), page(code("def count(): pass"), name="b.ipynb")],
+        [page(code("def draw(): pass")), page(code("def draw(): return 1"), name="b.ipynb")],
+    ),
+    lint.used_glossary_terms: (
+        [page(markdown(GLOSSARY), name="glossary.md"), page(markdown(LINKS))],
+        [page(markdown(GLOSSARY + LINKS), name="glossary.md"), page(markdown("epsilon"))],
+    ),
+}
+
+
+def test_every_rule_has_a_planted_page_that_breaks_it():
+    assert set(PLANTED) == {*lint.PAGE_RULES, *lint.NOTEBOOK_RULES}
+    assert set(PLANTED_BOOKS) == set(lint.BOOK_RULES)
+
+
+@pytest.mark.parametrize("rule", PLANTED)
+def test_a_rule_passes_good_pages_and_catches_each_planted_one(rule):
+    good, bad = PLANTED[rule]
+    assert not [found(rule, subject) for subject in good if found(rule, subject)]
+    assert all(found(rule, subject) for subject in bad), [found(rule, subject) for subject in bad]
+
+
+@pytest.mark.parametrize("rule", PLANTED_BOOKS)
+def test_a_rule_for_the_whole_book_catches_what_is_planted(rule):
+    good, bad = PLANTED_BOOKS[rule]
+    assert not found(rule, good)
+    assert found(rule, bad)
+
+
+def test_a_problem_says_file_cell_and_line():
+    subject = page(markdown("Fine.\n\nAn error of 0.757."), code("a", glued("b")))
+    shown = [str(problem) for problem in lint.check_page(subject)]
+    assert shown[0].startswith("book/chapter.ipynb:1:3: 0.757 is typed by hand")
+
+
+TYPED = [
+    "The error is 0.757.",
+    "Of 32,561 people, many agreed.",
+    "Sales has 3650 rows.",
+    "About 50 percent agree.",
+    "Only 7 % do.",
+    "| a | 0.123 |",
+    "- an item of 12.3",
+    "## We got 3.14 more",
+    "A factor of 1.10, no more.",
+    "Of 1994 people, most.",
+    "1994 people came.",
+    "Warner says so {footcite:p}`warner`. But 0.125 is ours.",
+    "```{admonition} Found 156.3 here\nText.\n```",
+    "```{note}\n:class: x345\nIt took 5.67 s.\n```",
+    "```{prf:remark}\nIt took 5.67 s.\n```",
+    "`code` 4,541 `code`",
+    "$x$ 5,555 $y$",
+    "Some 1.23e-4 of them.",
+]
+FREE = [
+    "An error of {glue:text}`error:.123f`.",
+    "Warner reports 4.28 % {footcite:p}`warner`.",
+    "Warner reports 4.28 %. {footcite:p}`warner`",
+    "| 0.123 | {footcite:p}`warner` |",
+    "In 1965 Warner (1965) wrote; between 2014 and 2016, in June 2026, the 1994 census.",
+    "See section 101, page 265, pages 265–284, Table 123.",
+    "Python 3.11.2, Python 3.11 or 3.12; SHA-256; float64; 128-bit.",
+    "100, 1,000 and 1,000,000; 0.05, 14 and 2,000.",
+    "A 95 % confidence interval; 100 % of them.",
+    "`0.123`, $0.123$ and $$1.234$$",
+    "```python\nx = 1.234\n```",
+    "```{math}\n1.234\n```",
+    "````{prf:theorem}\n```{math}\n1.23\n```\n1.234\n````",
+    "```{note}\n:width: 345\nText.\n```",
+    "[text](https://example.org/123456) and https://example.org/123456",
+    "<!-- 1.234 -->",
+    "(label-1234)=\n# Title",
+    "123. An item of a list",
+    "---\na: 1.234\n---\nText.",
+]
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_a_measured_number_typed_by_hand_is_found(text):
+    assert prose.typed_numbers(text)
+
+
+@pytest.mark.parametrize("text", FREE)
+def test_a_number_that_may_be_typed_is_left_alone(text):
+    assert not prose.typed_numbers(text)
+
+
+def test_a_typed_number_is_found_on_its_line():
+    text = "One.\n\n```python\n1.234\n```\n\nTwo: 1.234 and\n12.3 %."
+    assert prose.typed_numbers(text) == [(7, "1.234"), (8, "12.3 %")]
+
+
+def test_a_page_outside_the_table_of_contents_is_named(tmp_path):
+    (tmp_path / "book").mkdir()
+    for name in ("index.md", "stray.md"):
+        (tmp_path / "book" / name).touch()
+    (tmp_path / "_toc.yml").write_text("root: book/index\nchapters:\n  - file: book/gone\n")
+    messages = [problem.message for problem in lint.complete_contents(tmp_path)]
+    assert messages == ["book/gone does not exist", "book/stray is not in the table of contents"]
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A copy of the book's sources in which no notebook is stale."""
+    for folder in ("book", "dpnotes", "data"):
+        unwanted = shutil.ignore_patterns("__pycache__", "*.npz", ".ipynb_checkpoints", "_static")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=unwanted)
+    for path in refresh.notebooks(tmp_path):
+        book = refresh.read(path)
+        book["metadata"]["dpnotes"] = {"hash": refresh.hashes(book, tmp_path)}
+        refresh.write(path, book)
+    return tmp_path
+
+
+def stale_in(root):
+    return [problem.file for problem in lint.stale_notebooks(root)]
+
+
+def change(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_changed_mechanism_makes_every_notebook_stale_by_name(fresh):
+    every = [f"book/{path.name}" for path in refresh.notebooks(fresh)]
+    assert every
+    assert stale_in(fresh) == []
+    change(fresh / "dpnotes" / "randomized_response.py", "def privatize", "def privatise")
+    assert stale_in(fresh) == every
+
+
+def test_the_build_refuses_a_stale_notebook_by_name(fresh):
+    command = [sys.executable, "book/_tools/lint.py", "--stale"]
+    assert subprocess.run(command, cwd=fresh, check=False).returncode == 0
+    change(fresh / "dpnotes" / "_coins.py", "def ", "def  ")
+    refused = subprocess.run(command, cwd=fresh, check=False, capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "randomized_response.ipynb: stale: changed since it was run: dpnotes" in refused.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["data/datasets.toml", "data/results/new.json", "book/figures.mplstyle"]
+)
+def test_changed_data_or_style_makes_notebooks_stale(fresh, name):
+    path = fresh / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text((path.read_text() if path.exists() else "") + "\n")
+    assert stale_in(fresh)
+
+
+def test_a_changed_cell_makes_its_notebook_stale_and_no_other(fresh):
+    path = refresh.notebooks(fresh)[0]
+    book = refresh.read(path)
+    refresh.code_cells(book)[0]["source"] += "\n1"
+    refresh.write(path, book)
+    assert stale_in(fresh) == [f"book/{path.name}"]
+
+
+def test_prose_line_ends_and_caches_make_nothing_stale(fresh):
+    for path in (fresh / "dpnotes").glob("*.py"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    (fresh / "dpnotes" / "__pycache__").mkdir()
+    (fresh / "dpnotes" / "__pycache__" / "x.pyc").write_bytes(b"1")
+    (fresh / "dpnotes" / "experiments").mkdir(exist_ok=True)
+    (fresh / "dpnotes" / "experiments" / "long.py").write_text("1\n")
+    path = refresh.notebooks(fresh)[0]
+    book = refresh.read(path)
+    book["cells"].append(markdown("More prose."))
+    refresh.write(path, book)
+    assert stale_in(fresh) == []
+
+
+def test_a_notebook_that_was_never_refreshed_is_stale(tmp_path):
+    path = tmp_path / "new.ipynb"
+    path.write_text(json.dumps({"cells": [], "metadata": {}}))
+    assert "has not been run" in refresh.stale(path)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A folder with one small notebook; gives a function that writes it."""
+    pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    (tmp_path / "book").mkdir()
+
+    def write(*cells):
+        cells = [{**copy.deepcopy(cell), "id": f"cell-{n}"} for n, cell in enumerate(cells)]
+        book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        path = tmp_path / "book" / "small.ipynb"
+        path.write_text(json.dumps(book))
+        return path
+
+    return write
+
+
+def test_refresh_runs_normalises_and_stamps(small, tmp_path, capsys):
+    path = small(
+        code("import sys\nprint(1)\nprint(2)", count=None),
+        code("None", count=None),
+        code("6 * 7", count=9),
+    )
+    assert refresh.main([], tmp_path) == 0
+    book = refresh.read(path)
+    first, _, third = refresh.code_cells(book)
+    assert [cell["execution_count"] for cell in refresh.code_cells(book)] == [1, 2, 3]
+    assert first["outputs"] == [printed("1\n") | {"text": ["1\n", "2\n"]}]
+    assert third["outputs"][0]["execution_count"] == 3
+    assert "version" not in book["metadata"]["language_info"]
+    assert book["metadata"]["dpnotes"]["device"] == "cpu"
+    written = path.read_bytes()
+    assert refresh.main(["--force"], tmp_path) == 0
+    assert path.read_bytes() == written
+    capsys.readouterr()
+    assert refresh.main(["small"], tmp_path) == 0
+    assert capsys.readouterr().out == "small.ipynb: fresh\n"
+
+
+def test_a_failing_cell_is_shown_and_leaves_the_notebook_alone(small, tmp_path, capsys):
+    path = small(code("print(1)", count=None), code("1 / 0  # here", count=None))
+    before = path.read_bytes()
+    assert refresh.main([], tmp_path) == 1
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["small.ipynb"]
+    shown = capsys.readouterr().out
+    assert "1 / 0  # here" in shown
+    assert "ZeroDivisionError" in shown
+
+
+def test_a_cell_without_its_data_keeps_its_output_and_is_told_of(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(refresh, "missing_data", lambda tag: f"no data for {tag}")
+    path = small(
+        code("print('new')", count=None),
+        code("print('new')", printed("old\n"), tags=["needs-mnist"], count=2),
+    )
+    assert refresh.main([], tmp_path) == 0
+    page = lint.Page.read(path)
+    outputs = [cell["outputs"][0]["text"] for _, cell in page.of_type("code")]
+    assert outputs == [["new\n"], ["old\n"]]
+    assert refresh.tags(page.cells[1]) == {"needs-mnist"}
+    assert list(page.metadata["dpnotes"]["kept"]) == ["needs-mnist"]
+    assert found(lint.kept_outputs, page)
+
+
+def test_an_unknown_notebook_is_refused_by_name(tmp_path):
+    with pytest.raises(SystemExit, match="no such notebook: nothing"):
+        refresh.main(["nothing"], tmp_path)
+
+
+MARKED = """
+import pytest
+
+@pytest.mark.gpu
+def test_gpu(): pass
+
+@pytest.mark.browser
+def test_browser(): pass
+"""
+LACKING = ["data for needs-mnist", "a CUDA device", "a browser"]
+
+
+@pytest.fixture
+def poor(tmp_path):
+    """Run a cell and two tests where data, device and browser are missing; say how it went."""
+    pytest.importorskip("nbval")
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    for folder in ("book/_tools", "dpnotes", "data"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "torch.py").write_text("class cuda:\n    is_available = staticmethod(bool)\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  gpu: x\n  browser: x\n")
+    (tmp_path / "test_marked.py").write_text(MARKED)
+    cells = [code("print(1)", printed("1\n")), code("1 / 0", tags=["needs-mnist"], count=2)]
+    cells = [{**cell, "id": f"cell-{n}"} for n, cell in enumerate(cells)]
+    refresh.write(tmp_path / "small.ipynb", refresh.normalise({"cells": cells}, {}))
+
+    def run(**variables):
+        nothing = {"PYTHONPATH": "", "PYTEST_ADDOPTS": "", "CI": ""}
+        here = {key: value for key, value in os.environ.items() if not key.startswith("DPNOTES")}
+        empty = str(tmp_path / "empty")
+        here |= nothing | {"XDG_CACHE_HOME": empty, "DPNOTES_DATA": empty, "PATH": empty}
+        command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider"]
+        command += ["--nbval", "--nbval-current-env", "small.ipynb", "test_marked.py"]
+        return subprocess.run(
+            command, cwd=tmp_path, env=here | variables, check=False, capture_output=True, text=True
+        )
+
+    return run
+
+
+def test_what_this_machine_lacks_is_skipped_with_the_reason(poor):
+    done = poor()
+    assert "1 passed, 3 skipped" in done.stdout, done.stdout + done.stderr
+    assert [what for what in LACKING if f"{what} is not here: " not in done.stdout] == []
+
+
+def test_what_was_promised_fails_where_it_is_missing(poor):
+    done = poor(CI="true", DPNOTES_DEVICE="cuda", DPNOTES_BROWSER="required")
+    assert "1 passed, 3 errors" in done.stdout, done.stdout + done.stderr
+    assert [what for what in LACKING if f"{what} must be here: " not in done.stdout] == []
+
+
+def test_property_tests_have_no_deadline_and_repeat_themselves_in_ci():
+    hypothesis = pytest.importorskip("hypothesis")
+    assert hypothesis.settings().deadline is None
+    assert hypothesis.settings().derandomize == (os.environ.get("CI") == "true")
+
+
+def site_is_current():
+    index = SITE / "index.html"
+    sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *(ROOT / "book").glob("*.*")]
+    return index.exists() and max(p.stat().st_mtime for p in sources) <= index.stat().st_mtime
+
+
+@pytest.mark.parametrize("rule", built.RULES)
+def test_the_built_site_keeps_the_rule(rule):
+    if not site_is_current():
+        pytest.skip("the built site is missing or older than its sources: run `make book`")
+    assert not list(rule(SITE.resolve()))
+
+
+PLANTED_SITES = {
+    built.foreign_sources: [
+        '<script src="https://cdn.example/x.js"></script>',
+        '<img src="//cdn.example/x.png">',
+        '<link rel="preload stylesheet" href="https://cdn.example/x.css">',
+        '<iframe src="http://cdn.example"></iframe>',
+    ],
+    built.broken_links: [
+        '<a href="gone.html">x</a>',
+        '<a href="other.html#gone">x</a>',
+        '<a href="#x">',
+    ],
+    built.heavy_pages: ["x" * (built.LARGEST_PAGE + 1)],
+    built.error_marks: ['<div class="admonition system-message">x</div>'],
+}
+GOOD_SITE = """
+<link rel="canonical" href="https://dpnotes.example/"><link rel="stylesheet" href="_static/x.css">
+<a href="https://elsewhere.example">x</a><a href="other.html#here">x</a><a href="#own">x</a>
+<h1 id="own">x</h1><img src="_static/x.png">
+"""
+
+
+@pytest.mark.parametrize("rule", built.RULES)
+def test_a_rule_for_the_site_catches_each_planted_page(rule, tmp_path):
+    for number, text in enumerate(["", *PLANTED_SITES[rule]]):
+        site = tmp_path / str(number)
+        site.mkdir()
+        (site / "index.html").write_text(GOOD_SITE + text)
+        (site / "other.html").write_text('<h1 id="here">x</h1>')
+        assert bool(list(rule(site))) == bool(text)
+
+
+def test_a_style_sheet_that_loads_from_elsewhere_is_found(tmp_path):
+    (tmp_path / "x.css").write_text("@font-face {src: url('https://fonts.example/x.woff2')}")
+    assert list(built.foreign_sources(tmp_path)) == ["x.css loads https://fonts.example/x.woff2"]
