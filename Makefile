@@ -39,7 +39,7 @@ refresh: $(READY) ## execute the notebooks that are stale and store their output
 	$(PYTHON) book/_tools/refresh.py
 
 bench: .venv-bench/.ready ## measure dpnotes beside its peers, in an environment of their own
-	.venv-bench/bin/python -m pytest tests/benchmarks
+	.venv-bench/bin/python -m pytest tests/benchmarks -q -p no:cacheprovider --benchmark-quiet
 
 browser: $(READY) ## install chromium and what the browser tests need (Debian; needs root)
 	@command -v chromium >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium; }

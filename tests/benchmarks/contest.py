@@ -1,0 +1,148 @@
+"""Jobs to be timed, and who does them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpnotes import randomized_response, unary_encoding
+
+EPSILON = 1.0
+# What a core's second-level cache holds beside other things: random bytes drawn in such blocks
+# cost the generator's time and not that of fetching new memory.
+BLOCK = 1 << 17
+
+Estimate = np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work: so many people in so many categories."""
+
+    name: str
+    title: str
+    people: int
+    categories: int
+    variance: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Somebody who does a job.
+
+    `prepare(n)` gets everything ready for n people and returns the function that is timed, which
+    returns estimated counts, or None where nothing is estimated. `kind` is "source", "peer",
+    "numpy", "dpnotes", "chunks" (dpnotes in constant memory), "variant" (of one of these), "limit"
+    or "words" (the limit, drawn otherwise). A contender too slow for the whole job does `share`
+    people of it, and its time is scaled. `memory` asks for the peak of its memory too.
+    """
+
+    job: Job
+    name: str
+    kind: str
+    prepare: Callable[[int], Callable[[], Estimate]]
+    rounds: int
+    iterations: int
+    share: int
+    package: str | None
+    note: str
+    memory: bool
+
+
+CONTENDERS: list[Contender] = []
+
+
+def contender(
+    job: Job,
+    name: str,
+    kind: str,
+    *,
+    rounds: int = 5,
+    iterations: int = 1,
+    share: int | None = None,
+    package: str | None = None,
+    note: str = "",
+    memory: bool = False,
+):
+    """Enter the decorated `prepare` function into the contest."""
+
+    def enter(prepare):
+        people = job.people if share is None else share
+        CONTENDERS.append(
+            Contender(job, name, kind, prepare, rounds, iterations, people, package, note, memory)
+        )
+        return prepare
+
+    return enter
+
+
+def answers(people: int, categories: int) -> np.ndarray:
+    """Return everybody's category; low ones are the more frequent, as occupations are."""
+    weights = 1 / np.arange(2, categories + 2)
+    rng = np.random.default_rng(2017)
+    return rng.choice(categories, size=people, p=weights / weights.sum())
+
+
+def one_hot(values: np.ndarray, categories: int) -> np.ndarray:
+    """Return a row of bits for every value."""
+    bits = np.zeros((values.size, categories), dtype=np.uint8)
+    bits[np.arange(values.size), values] = 1
+    return bits
+
+
+def true_counts(people: int, categories: int) -> np.ndarray:
+    """Return the true number of people in each category, without listing a billion of them."""
+    if people > 10**7:
+        weights = 1 / np.arange(2, categories + 2)
+        return np.random.default_rng(2017).multinomial(people, weights / weights.sum())
+    return np.bincount(answers(people, categories), minlength=categories)
+
+
+def draw_bytes(size: int, rng: np.random.Generator) -> None:
+    """Draw and forget `size` random bytes: what any mechanism with a byte a coin must pay."""
+    for start in range(0, size, BLOCK):
+        rng.bytes(min(BLOCK, size - start))
+
+
+def draw_words(size: int, rng: np.random.Generator) -> None:
+    """Draw and forget `size` random bytes, eight at a time."""
+    for start in range(0, size, BLOCK):
+        rng.integers(0, 2**64, size=min(BLOCK, size - start) // 8, dtype=np.uint64)
+
+
+def _response_variance(counts):
+    return randomized_response.variance(counts, EPSILON)
+
+
+def _unary_variance(counts):
+    return unary_encoding.variance(counts, *unary_encoding.probabilities(EPSILON))
+
+
+RESPONSE = Job(
+    "randomized response",
+    "Randomized response: privatize and estimate",
+    10**6,
+    2,
+    _response_variance,
+)
+UNARY = Job(
+    "unary encoding",
+    "Unary encoding: perturb and aggregate",
+    10**6,
+    16,
+    _unary_variance,
+)
+WIDE = Job(
+    "wide unary encoding",
+    "Unary encoding of a wide domain: perturb and aggregate",
+    10**5,
+    1024,
+    _unary_variance,
+)
+COLLECTOR = Job(
+    "collector",
+    "Unary encoding, the collector's view alone: simulate and aggregate",
+    10**9,
+    16,
+    _unary_variance,
+)
