@@ -244,6 +244,18 @@ def test_a_server_that_ignores_ranges_sends_the_whole_file_again(cache, server, 
     assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
 
 
+def test_bytes_are_asked_for_as_they_are_so_that_ranges_count_them(cache, server, payload):
+    asked = []
+
+    def notes(handler, body):
+        asked.append(handler.headers["Accept-Encoding"])
+        serves(handler, body)
+
+    server.behaviours["/0/blob"] = [notes]
+    fetch()
+    assert asked == ["identity"]
+
+
 def test_a_file_complete_but_unfinished_is_not_fetched_again(cache, server, payload):
     cache.mkdir()
     (cache / "blob.part").write_bytes(PAYLOAD)
@@ -581,13 +593,30 @@ def test_what_the_pate_authors_released_becomes_whole_numbers(cache, small_votes
 
 
 @pytest.mark.parametrize(
-    "page", [b"<html>moved</html>", gzip.compress(b"x" * 999)[:-20], tarball({}), b""]
+    "page",
+    [b"<html>moved</html>", gzip.compress(b"x" * 999)[:-20], tarball({}), b""],
+    # A compressed page carries the time, and parallel workers must agree on the names of tests.
+    ids=["html", "truncated", "empty tar", "empty"],
 )
 def test_a_page_in_the_place_of_the_votes_is_refused(page, cache, server, small_votes):
     server.files["/0/votes.tar.gz"] = page
     with pytest.raises(datasets.DatasetUnavailable, match="not pate_votes as published"):
         datasets.load_pate_votes("mnist_250_teachers", download=True)
     assert contents(cache) == []
+
+
+@pytest.mark.parametrize("file", PUBLISHED["pate_votes"]["downloads"])
+def test_a_pickle_in_the_place_of_votes_is_never_opened(file, cache, server, small_votes, tmp_path):
+    class Call:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "opened"),)
+
+    hidden = npy(np.array([Call()], dtype=object))
+    archived = tarball({"adult_250_teachers.npy": hidden})
+    server.files[f"/0/{file}"] = archived if file.endswith(".gz") else hidden
+    with pytest.raises(datasets.DatasetUnavailable, match="not pate_votes as published"):
+        datasets.load_pate_votes("mnist_250_teachers", download=True)
+    assert not (tmp_path / "opened").exists()
 
 
 # Files that were there
@@ -645,6 +674,25 @@ def test_an_archive_that_lacks_a_part_or_hides_a_pickle_is_refused(cache, publis
     np.savez(cache / "cifar10.npz", x_train=np.array([{}]))
     with pytest.raises(datasets.DatasetCorrupted, match="allow_pickle=False"):
         datasets.load_cifar10()
+
+
+def test_a_file_that_may_not_be_read_is_not_called_corrupt(cache, payload, monkeypatch):
+    fetch()
+
+    def refuse(path, *arguments, **options):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PermissionError, match="blob"):
+        fetch()
+
+
+def test_a_home_folder_may_be_named_by_a_tilde(cache, payload, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DPNOTES_DATA", "~/named")
+    (tmp_path / "named" / "adult").mkdir(parents=True)
+    (tmp_path / "named" / "adult" / "blob").write_bytes(PAYLOAD)
+    assert datasets.locate("adult") == tmp_path / "named" / "adult"
 
 
 def test_arrays_in_fortran_order_are_the_same_data(cache, small_votes):
@@ -781,7 +829,7 @@ def test_importing_the_loaders_is_quick():
 def test_an_installed_package_carries_its_data_within(tmp_path):
     package = tmp_path / "site" / "dpnotes"
     shutil.copytree(ROOT / "dpnotes", package)
-    shutil.copytree(datasets._SHIPPED, package / "data")
+    shutil.copytree(datasets._SHIPPED, package / "data", dirs_exist_ok=True)
     environment = dict(os.environ, PYTHONPATH=str(package.parent))
     environment.pop("DPNOTES_DATA", None)
     code = "from dpnotes import datasets as d; print(d.locate('adult'), len(d.load_adult('all')))"
