@@ -328,10 +328,10 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     p, q = _check_pair(p, q)
     n = check_integer("n", n, low=1)
     ones = as_array("ones", ones)
-    if ones.dtype.kind not in "iu":
-        raise TypeError(f"ones must be integers, got dtype {ones.dtype}")
     if ones.ndim != 1 or ones.size == 0:
         raise ValueError(f"ones must be one-dimensional and not empty, got shape {ones.shape}")
+    if ones.dtype.kind not in "iu":
+        raise TypeError(f"ones must be integers, got dtype {ones.dtype}")
     if ones.min() < 0 or ones.max() > n:
         raise ValueError(f"ones must be in [0, {n}], the number of reports")
     return (ones - n * q) / (p - q)
@@ -379,10 +379,10 @@ def simulate_ones(
     """
     p, q = _check_pair(p, q)
     counts = as_array("counts", counts)
-    if counts.dtype.kind not in "iu":
-        raise TypeError(f"counts must be integers, got dtype {counts.dtype}")
     if check_counts("counts", counts).sum() > 2**62:
         raise ValueError("counts must add up to at most 2**62")
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"counts must be integers, got dtype {counts.dtype}")
     counts = counts.astype(np.int64)
     n = _check_total(counts, n)
     rng = np.random.default_rng(rng)

@@ -1,0 +1,185 @@
+"""Every public name says what it takes, gives and refuses, and shows itself at work."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import dpnotes
+
+# The command line of a module has a help page in place of examples.
+COMMANDS = {"main"}
+
+# What others rely on, in the words of the architecture: more parameters may follow, none may go.
+CONTRACT = {
+    "randomized_response": [
+        "keep_probability(epsilon, categories=2)",
+        "output_distribution(epsilon, categories=2)",
+        "privatize(values, epsilon, *, categories=2, rng=None)",
+        "estimate(reports, epsilon, *, categories=2)",
+        "variance(counts, epsilon)",
+        "two_coin(values, *, rng=None)",
+    ],
+    "unary_encoding": [
+        "probabilities(epsilon, scheme='optimized')",
+        "epsilon(p, q)",
+        "output_distribution(categories, p, q)",
+        "encode(values, domain, *, missing='raise')",
+        "perturb(bits, p, q, *, rng=None)",
+        "aggregate(reports, p, q)",
+        "aggregate_ones(ones, n, p, q)",
+        "simulate_ones(counts, p, q, *, rng=None)",
+        "variance(counts, p, q)",
+    ],
+    "audit": [
+        "exact_epsilon(output_distribution, *, neighbours=None)",
+        "epsilon_lower_bound(mechanism, dataset, neighbour, *, trials, confidence=0.95, rng=None)",
+    ],
+    "datasets": [
+        "load_adult(split='train')",
+        "load_mnist()",
+        "load_cifar10(classes=None)",
+        "load_pate_votes(name)",
+        "load_results(name)",
+    ],
+}
+
+
+def public_modules():
+    """Return the modules of the package, without those whose extras are not installed."""
+    names = [found.name for found in pkgutil.iter_modules(dpnotes.__path__) if not found.ispkg]
+    modules = []
+    for name in (name for name in names if not name.startswith("_")):
+        try:
+            modules.append(importlib.import_module(f"dpnotes.{name}"))
+        except ModuleNotFoundError as missing:
+            if missing.name.partition(".")[0] == "dpnotes":
+                raise
+    return modules
+
+
+def defined_in(module, kind):
+    return [
+        thing
+        for name, thing in inspect.getmembers(module, kind)
+        if thing.__module__ == module.__name__ and not name.startswith("_")
+    ]
+
+
+MODULES = public_modules()
+FUNCTIONS = [
+    pytest.param(function, id=f"{module.__name__.partition('.')[2]}.{function.__name__}")
+    for module in MODULES
+    for function in defined_in(module, inspect.isfunction)
+    if function.__name__ not in COMMANDS
+]
+
+
+def faults_of(function):
+    """Return what the documentation of a function leaves out."""
+    signature, documentation = inspect.signature(function), inspect.getdoc(function) or ""
+    sections = split_sections(documentation)
+    wanted = ["Returns", "Raises", "Examples"] + ["Parameters"] * bool(signature.parameters)
+    faults = [f"no section {name}" for name in wanted if name not in sections]
+    if not re.match(r"[A-Z].*\.(\n\n|$)", documentation):
+        faults.append("no first line that is a sentence by itself")
+    listed = documented_names(sections.get("Parameters", ""))
+    if listed != list(signature.parameters):
+        faults.append(f"parameters listed as {listed}")
+    if ">>>" not in sections.get("Examples", ""):
+        faults.append("no example that runs")
+    annotations = {name: p.annotation for name, p in signature.parameters.items()}
+    annotations["return"] = signature.return_annotation
+    return faults + [
+        f"no type hint: {name}" for name, hint in annotations.items() if hint is inspect._empty
+    ]
+
+
+def split_sections(documentation):
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", documentation, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented_names(section):
+    lines = re.findall(r"^(\S[^:\n]*?)(?: :.*)?$", section, flags=re.MULTILINE)
+    return [name.lstrip("*") for line in lines for name in line.split(", ")]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_public_function_is_documented_in_full(function):
+    assert faults_of(function) == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_module_and_class_says_what_it_is(module):
+    assert inspect.getdoc(module)
+    for thing in defined_in(module, inspect.isclass):
+        assert vars(thing).get("__doc__"), thing.__name__
+
+
+def test_a_bare_function_would_be_noticed():
+    def bare(counts, rng: int = 0):
+        """count something"""
+
+    assert faults_of(bare) == [
+        "no section Returns",
+        "no section Raises",
+        "no section Examples",
+        "no section Parameters",
+        "no first line that is a sentence by itself",
+        "parameters listed as []",
+        "no example that runs",
+        "no type hint: counts",
+        "no type hint: return",
+    ]
+
+
+def breaches_of(function, promised):
+    """Return how a signature differs from the promised one, but for further optional parameters."""
+    given = inspect.signature(function).parameters
+    breaches = [
+        str(parameter)
+        for name, parameter in promised.parameters.items()
+        if name not in given or not agrees(given[name], parameter)
+    ]
+    if places(given)[: len(places(promised.parameters))] != places(promised.parameters):
+        breaches.append("order")
+    extra = [given[name] for name in given if name not in promised.parameters]
+    return breaches + [f"required: {p.name}" for p in extra if p.default is p.empty]
+
+
+def places(parameters):
+    return [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+def agrees(given, promised):
+    return (given.kind, given.default) == (promised.kind, promised.default)
+
+
+def signature_of(words):
+    names = {}
+    exec(f"def {words}: pass", names)
+    return inspect.signature(names[words.partition("(")[0]])
+
+
+@pytest.mark.parametrize(
+    ("module", "words"), [(module, words) for module in CONTRACT for words in CONTRACT[module]]
+)
+def test_every_name_that_others_rely_on_is_as_promised(module, words):
+    function = getattr(importlib.import_module(f"dpnotes.{module}"), words.partition("(")[0])
+    assert breaches_of(function, signature_of(words)) == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["f(a, b=3)", "f(b=2, *, a)", "f(a)", "f(a, *, b=2)", "f(c, a, b=2)", "f(a, b=2, *, c)"],
+)
+def test_a_changed_signature_would_be_noticed(broken):
+    promised = signature_of("f(a, b=2)")
+    names = {}
+    exec(f"def {broken}: pass", names)
+    assert breaches_of(names["f"], promised)
+    exec("def f(a, b=2, *, c=None): pass", names)
+    assert breaches_of(names["f"], promised) == []
