@@ -381,13 +381,15 @@ def test_a_changed_cell_makes_its_notebook_stale_and_no_other(fresh):
     assert stale_in(fresh) == [f"book/{path.name}"]
 
 
-def test_prose_line_ends_and_caches_make_nothing_stale(fresh):
+def test_prose_line_ends_caches_and_benchmarks_make_nothing_stale(fresh):
     for path in (fresh / "dpnotes").glob("*.py"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     (fresh / "dpnotes" / "__pycache__").mkdir()
     (fresh / "dpnotes" / "__pycache__" / "x.pyc").write_bytes(b"1")
     (fresh / "dpnotes" / "experiments").mkdir(exist_ok=True)
     (fresh / "dpnotes" / "experiments" / "long.py").write_text("1\n")
+    (fresh / "data" / "results").mkdir(exist_ok=True)
+    (fresh / "data" / "results" / "how_fast.json").write_text("{}")
     path = refresh.notebooks(fresh)[0]
     book = refresh.read(path)
     book["cells"].append(markdown("More prose."))
