@@ -4,10 +4,10 @@ Each person reports the true category with a probability that epsilon sets, and 
 the others, all equally likely (Warner 1965 for two categories; "direct encoding" or k-ary
 randomized response for more). The collector never sees a true answer.
 
-With d categories the probabilities of a report are
+With k categories the probabilities of a report are
 
-    p = e^epsilon / (e^epsilon + d - 1)    for the true category,
-    q = 1 / (e^epsilon + d - 1)            for each other one,
+    p = e^epsilon / (e^epsilon + k - 1)    for the true category,
+    q = 1 / (e^epsilon + k - 1)            for each other one,
 
 so that two people's reports differ by a factor of at most p / q = e^epsilon.
 """
@@ -55,11 +55,11 @@ def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
     epsilon : float
         The privacy cost of one report, positive and finite.
     categories : int
-        The number of possible answers d, at least 2.
+        The number of possible answers k, at least 2.
 
     Returns
     -------
-    ndarray of shape (d, d)
+    ndarray of shape (k, k)
         Row: the true answer. Column: the report. Each row sums to 1.
 
     Raises
@@ -130,7 +130,7 @@ def privatize(
     if categories == 2:
         return values ^ lies
     reports = values.astype(_type_holding(categories - 1, values.dtype))
-    # Adding 1 to d - 1 around the circle of d categories reaches every other one equally often.
+    # Adding 1 to k - 1 around the circle of k categories reaches every other one equally often.
     steps = rng.integers(1, categories, size=np.count_nonzero(lies))
     reports[lies] = (values[lies].astype(np.int64) + steps) % categories
     return reports
@@ -146,11 +146,11 @@ def estimate(reports: ArrayLike, epsilon: float, *, categories: int = 2) -> np.n
     epsilon : float
         The privacy cost at which they were drawn.
     categories : int
-        The number of possible answers d.
+        The number of possible answers k.
 
     Returns
     -------
-    ndarray of shape (d,)
+    ndarray of shape (k,)
         Estimated counts. They sum to the number of reports; single ones may be negative.
 
     Raises
@@ -183,14 +183,14 @@ def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:
 
     Parameters
     ----------
-    counts : array_like of shape (d,)
+    counts : array_like of shape (k,)
         The true number of people in each category.
     epsilon : float
         The privacy cost of one report.
 
     Returns
     -------
-    ndarray of shape (d,)
+    ndarray of shape (k,)
         Variances, in people squared. The only randomness is that of the reports.
 
     Raises
