@@ -27,7 +27,7 @@ def test_speed(contender, benchmark, rows):
     except Exception as error:
         if contender.package is None:
             raise
-        row["failed"] = f"{type(error).__name__}: {error}".splitlines()[0]
+        row["failed"] = f"{type(error).__name__}: {error}".splitlines()[0].replace("|", "/")
         pytest.skip(row["failed"])
     benchmark.pedantic(run, rounds=contender.rounds, iterations=contender.iterations)
     scale = contender.job.people / contender.share
