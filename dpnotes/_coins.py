@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 # Small enough for the second-level cache, large enough to forget the cost of a numpy call.
-_BLOCK = 1 << 17
+_BLOCK = 1 << 19
 
 
 def flip(size: int, p: float, rng: np.random.Generator) -> np.ndarray:
@@ -22,7 +22,7 @@ def flip(size: int, p: float, rng: np.random.Generator) -> np.ndarray:
     if size == 0:
         return np.zeros(0, dtype=bool)
     threshold, rest = _split(p)
-    drawn = np.frombuffer(rng.bytes(size), dtype=np.uint8)
+    drawn = draw_bytes(size, rng)
     heads = drawn < threshold
     if rest:
         ties = np.flatnonzero(drawn == threshold)
@@ -44,12 +44,19 @@ def flip_either(choice: np.ndarray, p: float, q: float, rng: np.random.Generator
     for start in range(0, choice.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         thresholds = choice[block] * step + base
-        drawn = np.frombuffer(rng.bytes(thresholds.size), dtype=np.uint8)
+        drawn = draw_bytes(thresholds.size, rng)
         np.less(drawn, thresholds, out=heads[block])
         if rest_p or rest_q:
             ties = np.flatnonzero(drawn == thresholds)
             heads[block][ties] = flip_either(choice[block][ties], rest_p, rest_q, rng)
     return heads
+
+
+def draw_bytes(size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return `size` uniform bytes, drawn eight at a time: faster than numpy's own `bytes`."""
+    words = rng.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64)
+    # In the order of a little-endian machine, so that a seed gives the same bytes everywhere.
+    return words.astype("<u8", copy=False).view(np.uint8)[:size]
 
 
 def _split(p: float) -> tuple[int, float]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpnotes import _coins
-from dpnotes._coins import _split, complement, flip, flip_either, lie_probability
+from dpnotes._coins import _split, complement, draw_bytes, flip, flip_either, lie_probability
 
 SMALLEST = 5e-324
 LARGEST = 1 - 2.0**-53
@@ -24,6 +24,16 @@ common_probabilities = st.one_of(
 
 class OutOfBytesError(Exception):
     pass
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bytes_of_the_stand_ins():
+    """Let a stand-in for a generator choose each byte; a real one has the method too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            _coins, "draw_bytes", lambda size, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8)
+        )
+        yield
 
 
 class ScriptedBytes:
@@ -361,3 +371,19 @@ def test_the_truth_is_the_largest_double_that_leaves_room_for_the_lie(lie):
     assert truth < 1
     assert Fraction(truth) + Fraction(lie) <= 1
     assert Fraction(math.nextafter(truth, 2.0)) + Fraction(lie) > 1
+
+
+# The bytes.
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
+def test_bytes_are_those_of_64_bit_words(size):
+    words = np.random.default_rng(5).integers(0, 2**64, size=-(-size // 8), dtype=np.uint64)
+    expected = b"".join(int(word).to_bytes(8, "little") for word in words)[:size]
+    assert draw_bytes(size, np.random.default_rng(5)).tobytes() == expected
+
+
+def test_every_byte_is_equally_likely_at_every_place_of_a_word():
+    drawn = draw_bytes(8 * 200_000, np.random.default_rng(6)).reshape(-1, 8)
+    for place in drawn.T:
+        assert stats.chisquare(np.bincount(place, minlength=256)).pvalue > 1e-6

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpnotes import randomized_response
+from dpnotes import _coins, randomized_response
 from dpnotes.audit import exact_epsilon
 from dpnotes.randomized_response import (
     estimate,
@@ -47,6 +47,9 @@ class EveryDraw:
 def scripted(monkeypatch):
     """Let a mechanism take a stand-in for its generator."""
     monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    monkeypatch.setattr(
+        _coins, "draw_bytes", lambda size, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8)
+    )
 
 
 # The law: what is promised.

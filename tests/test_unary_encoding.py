@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpnotes import unary_encoding
+from dpnotes import _coins, unary_encoding
 from dpnotes.audit import exact_epsilon
 from dpnotes.unary_encoding import (
     PROTOCOLS,
@@ -258,6 +258,9 @@ class EveryPairOfBytes:
 
 def reports_over_all_draws(monkeypatch, row, p, q):
     monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    monkeypatch.setattr(
+        _coins, "draw_bytes", lambda size, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8)
+    )
     reports = perturb(np.tile(row, (65_536, 1)), p, q, rng=EveryPairOfBytes())
     return np.bincount(as_number(reports), minlength=4)
 
