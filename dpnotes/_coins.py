@@ -52,6 +52,19 @@ def flip_either(choice: np.ndarray, p: float, q: float, rng: np.random.Generator
     return heads
 
 
+def flip_each(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return booleans, each True with probability exactly its entry of `p`, for 0 <= p < 1."""
+    if p.size == 0:
+        return np.zeros(0, dtype=bool)
+    scaled = 256.0 * p
+    thresholds = scaled.astype(np.uint8)
+    drawn = draw_bytes(p.size, rng)
+    heads = drawn < thresholds
+    ties = np.flatnonzero((drawn == thresholds) & (scaled > thresholds))
+    heads[ties] = flip_each(scaled[ties] - thresholds[ties], rng)
+    return heads
+
+
 def draw_bytes(size: int, rng: np.random.Generator) -> np.ndarray:
     """Return `size` uniform bytes, drawn eight at a time: faster than numpy's own `bytes`."""
     words = rng.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64)
