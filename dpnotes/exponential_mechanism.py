@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy import optimize, special
 
 from dpnotes import randomized_response
 from dpnotes._checks import (
@@ -23,10 +23,11 @@ from dpnotes._checks import (
     check_integer,
     check_probability,
 )
-from dpnotes._coins import flip_each, lie_probability
+from dpnotes._coins import flip_each
 
 METHODS = ("independent", "two-step")
 BOUNDS = ("exact", "chernoff", "hoeffding", "normal")
+_SMALLEST = 5e-324
 
 
 def sample(
@@ -108,6 +109,11 @@ def output_distribution(
     ValueError, TypeError
         As `sample` does.
 
+    Notes
+    -----
+    No probability is 0: a candidate is at most e^700 times less likely than the best one, as if
+    its utility were a little higher. That costs no privacy, while a 0 would cost all of it.
+
     Examples
     --------
     >>> output_distribution([0.0, 2.0], np.log(3)).round(12)
@@ -155,7 +161,9 @@ def log_score_pmf(n: int, epsilon: float) -> np.ndarray:
     mode = int(np.count_nonzero(steps > 0))
     log_pmf = np.zeros(n + 1)
     np.cumsum(steps[mode:], out=log_pmf[mode + 1 :])
-    log_pmf[:mode] = -np.cumsum(steps[:mode][::-1])[::-1]
+    # Past the reach of doubles, at an epsilon of 1e300, minus infinity is the logarithm to give.
+    with np.errstate(over="ignore"):
+        log_pmf[:mode] = -np.cumsum(steps[:mode][::-1])[::-1]
     others = np.exp(log_pmf[:mode]).sum() + np.exp(log_pmf[mode + 1 :]).sum()
     return log_pmf - math.log1p(others)
 
@@ -166,7 +174,7 @@ def truncated_binomial(n: int, low: int, high: int, p: float) -> float:
     Parameters
     ----------
     n : int
-        The number of trials, at least 1.
+        The number of trials, from 1 to 10**15.
     low, high : int
         The smallest and the largest count, with 0 <= low <= high <= n.
     p : float
@@ -187,7 +195,7 @@ def truncated_binomial(n: int, low: int, high: int, p: float) -> float:
     >>> round(truncated_binomial(10, 5, 10, 0.5), 12)
     0.623046875
     """
-    n = check_integer("n", n, low=1)
+    n = check_integer("n", n, low=1, high=10**15)
     high = check_integer("high", high, low=0, high=n)
     low = check_integer("low", low, low=0, high=high)
     p = check_probability("p", p)
@@ -236,6 +244,9 @@ def privatize_labels(
     exponential is a product over the labels, so each is kept independently with probability
     e^(epsilon / 2) / (1 + e^(epsilon / 2)): randomized response at epsilon / 2.
 
+    The coins have this law to the last bit. The score of the two-step way is drawn from doubles:
+    right to ten digits, and one rarer than 1e-308 never comes.
+
     Examples
     --------
     >>> privatize_labels([1, -1, 1, 1], epsilon=2.0, rng=0).shape
@@ -250,7 +261,8 @@ def privatize_labels(
     else:
         [score] = _draw(np.exp(log_score_pmf(labels.size, epsilon)), 1, rng)
         kept = rng.permutation(labels.size) < score
-    return np.where(kept, labels, -labels)
+    # Numbers, not a choice between two arrays: chance is what a processor can't foresee.
+    return labels * (2 * kept.view(np.int8) - 1)
 
 
 def success_probability(n: int, epsilon: float) -> float:
@@ -279,7 +291,7 @@ def success_probability(n: int, epsilon: float) -> float:
     0.7946
     """
     n = check_integer("n", n, low=1, high=10**15)
-    flip = lie_probability(check_epsilon(epsilon) / 2)
+    flip = float(special.expit(-check_epsilon(epsilon) / 2))
     return _at_least(n, (n + 1) // 2, 1 - flip, flip)
 
 
@@ -312,8 +324,8 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     Notes
     -----
     With z the quantile of the normal law and b the failure: 4 arccosh(b^(-1/n)) (Chernoff),
-    4 artanh(sqrt(2 ln(1/b) / n)) (Hoeffding) and 4 z / sqrt(n) (normal). The exact one inverts the
-    incomplete beta function.
+    4 artanh(sqrt(2 ln(1/b) / n)) (Hoeffding) and 4 z / sqrt(n) (normal). The exact one lies
+    between 0 and Chernoff's, where the incomplete beta function is bisected.
 
     Examples
     --------
@@ -325,9 +337,7 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     check_choice("bound", bound, BOUNDS)
     excess = -math.log(failure) / n
     if bound == "chernoff":
-        # arccosh(1 + x), where 1 + x would round to 1
-        x = math.expm1(excess)
-        return 4 * math.log1p(x + math.sqrt(x * (2 + x)))
+        return _chernoff(excess)
     if bound == "hoeffding":
         if excess >= 0.5:
             raise ValueError(f"n must be above 2 ln(1 / failure) for Hoeffding's bound, got {n}")
@@ -335,18 +345,34 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     if bound == "normal":
         return max(0.0, -4 * float(special.ndtri(failure)) / math.sqrt(n))
     half = (n + 1) // 2
-    flip = float(special.betaincinv(n - half + 1, half, failure))
-    return max(0.0, 2 * (math.log1p(-flip) - math.log(flip)))
+
+    def shortfall(epsilon: float) -> float:
+        fails = special.betainc(n - half + 1, half, special.expit(-epsilon / 2))
+        return math.log(max(fails, _SMALLEST)) - math.log(failure)
+
+    if shortfall(0.0) <= 0:
+        return 0.0
+    return float(optimize.brentq(shortfall, 0.0, _chernoff(excess), xtol=_SMALLEST, rtol=1e-12))
+
+
+def _chernoff(excess: float) -> float:
+    """Return 4 arccosh(exp(excess)), where the exponential would overflow or round to 1."""
+    return 4 * (excess + math.log1p(math.sqrt(-math.expm1(-2 * excess))))
 
 
 def _weights(utilities: np.ndarray, epsilon: float, sensitivity: float) -> np.ndarray:
-    """Return exp(epsilon u / (2 sensitivity)) relative to the best candidate of each row."""
+    """Return exp(epsilon u / (2 sensitivity)) relative to the best candidate of each row.
+
+    A weight below exp(-700) is raised to it. That is to raise the utility to a fixed distance from
+    the best one, which leaves the sensitivity as it is. Without it a weight could become 0 on one
+    data set and not on its neighbour, at an infinite cost.
+    """
     epsilon = check_epsilon(epsilon)
     sensitivity = check_epsilon(sensitivity, "sensitivity")
-    # A gap may overflow to minus infinity, whose exponential is the right one, 0.
+    # Halves, so that no gap overflows before the sensitivity divides it.
+    gaps = utilities / 2 - utilities.max(axis=-1, keepdims=True) / 2
     with np.errstate(over="ignore"):
-        gaps = utilities - utilities.max(axis=-1, keepdims=True)
-        return np.exp(gaps / sensitivity * (epsilon / 2))
+        return np.exp(np.maximum(gaps / sensitivity * epsilon, -700.0))
 
 
 def _draw(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
