@@ -347,7 +347,7 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     half = (n + 1) // 2
 
     def shortfall(epsilon: float) -> float:
-        fails = special.betainc(n - half + 1, half, special.expit(-epsilon / 2))
+        fails = _at_least(n, n - half + 1, special.expit(-epsilon / 2), special.expit(epsilon / 2))
         return math.log(max(fails, _SMALLEST)) - math.log(failure)
 
     if shortfall(0.0) <= 0:
@@ -398,9 +398,10 @@ def _at_least(n: int, k: int, p: float, q: float) -> float:
         return 1.0
     if k > n:
         return 0.0
-    if k > n * p:
+    # With equal parameters scipy takes the way over 4 p q, whose digits are lost near p = 1/2.
+    if k > n * p and (2 * k != n + 1 or p < 0.25):
         return float(special.betainc(k, n - k + 1, p))
-    return 1.0 - float(special.betainc(n - k + 1, k, q))
+    return float(special.betaincc(n - k + 1, k, q))
 
 
 def _check_utilities(utilities: ArrayLike) -> np.ndarray:
