@@ -85,16 +85,17 @@ def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarra
     TypeError
         If the records are neither integers nor booleans.
     ValueError
-        If there are none, or if any lies outside the domain.
+        If there are none, or if any lies outside the domain or is no valid boolean.
     """
     array = as_array(name, values)
     if array.size == 0:
         raise ValueError(f"{name} must hold at least one record, got none")
     if array.dtype.kind not in "biu":
-        raise TypeError(f"{name} must be integers or booleans, got dtype {array.dtype}")
+        raise TypeError(f"{name} must be integers or booleans, got {kind_of(array)}")
     if array.dtype.kind == "b" and categories != 2:
         raise TypeError(f"{name} must be integers in [0, {categories}), got dtype bool")
-    if array.dtype.kind != "b" and not _within(array, categories):
+    # A boolean read from foreign memory may hold any byte, which a report would carry along.
+    if not _within(array.view(np.uint8) if array.dtype.kind == "b" else array, categories):
         raise ValueError(f"{name} must be integers in [0, {categories}); a record is not")
     return array
 
@@ -102,21 +103,33 @@ def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarra
 def _within(array: np.ndarray, categories: int) -> bool:
     """Whether every integer lies in [0, categories): one pass, as a negative one wraps to huge."""
     kind = array.dtype
-    unsigned = np.ascontiguousarray(array).view(f"{kind.byteorder}u{kind.itemsize}")
+    unsigned = array.view(f"{kind.byteorder}u{kind.itemsize}")
     # Read as unsigned, -1 in a byte is 255: a small type may not reach the last category.
     return int(unsigned.max()) < min(categories, int(np.iinfo(kind).max) + 1)
 
 
-def check_counts(name: str, values: ArrayLike, *, at_least: int = 1) -> np.ndarray:
-    """Return counts as a 1-D float array of finite non-negative numbers that are not all zero."""
+def kind_of(array: np.ndarray) -> str:
+    """Name the type of an array without its width, which tells how long the longest word is."""
+    return f"dtype {array.dtype.type.__name__}"
+
+
+def check_counts(
+    name: str, values: ArrayLike, *, at_least: int = 1, may_be_zero: bool = False
+) -> np.ndarray:
+    """Return counts as a 1-D float array of finite non-negative numbers.
+
+    Counts that are all zero are refused as no data, unless `may_be_zero`.
+    """
     array = as_array(name, values)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be numbers, got dtype {array.dtype}")
+        raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
     if array.ndim != 1 or array.size < at_least:
         raise ValueError(
             f"{name} must be one-dimensional with at least {at_least} entries, "
             f"got shape {array.shape}"
         )
-    if not np.all(np.isfinite(array)) or array.min() < 0 or array.max() == 0:
-        raise ValueError(f"{name} must be finite, non-negative and not all zero")
+    if not np.all(np.isfinite(array)) or array.min() < 0:
+        raise ValueError(f"{name} must be finite and non-negative")
+    if array.max() == 0 and not may_be_zero:
+        raise ValueError(f"{name} must not be all zero")
     return array.astype(float)

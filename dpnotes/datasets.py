@@ -18,12 +18,14 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import pickle
 import re
 import sys
 import tarfile
 import time
+import tokenize
 import tomllib
 import zipfile
 import zlib
@@ -49,8 +51,9 @@ _TIMEOUT = (10, 30)  # seconds to connect, and without a single byte
 
 # What a parser may raise on the wrong bytes.
 _UNREADABLE = (
-    *(ValueError, KeyError, TypeError, OSError, EOFError),
-    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, pickle.UnpicklingError),
+    *(ValueError, LookupError, TypeError, AttributeError, OSError, EOFError),
+    *(ArithmeticError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error),
+    *(lzma.LZMAError, pickle.UnpicklingError, tokenize.TokenError),
 )
 
 _ADULT_COLUMNS = (

@@ -128,7 +128,7 @@ def privatize(
     rng = np.random.default_rng(rng)
     lies = flip(values.size, lie, rng).reshape(values.shape)
     if categories == 2:
-        return values ^ lies
+        return np.asarray(values ^ lies, dtype=values.dtype)
     reports = values.astype(_type_holding(categories - 1, values.dtype))
     # Adding 1 to k - 1 around the circle of k categories reaches every other one equally often.
     steps = rng.integers(1, categories, size=np.count_nonzero(lies))

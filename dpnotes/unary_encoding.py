@@ -11,7 +11,7 @@ frequency estimation".
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from math import exp, log, log1p
+from math import exp, inf, log, log1p
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from dpnotes._checks import (
     check_integer,
     check_probability,
     check_real,
+    kind_of,
 )
 from dpnotes._coins import complement, flip_either, lie_probability
 
@@ -99,7 +100,9 @@ def epsilon(p: float, q: float) -> float:
     9.0
     """
     p, q = _check_pair(p, q)
-    return log(p) - log1p(-p) + log1p(-q) - log(q)
+    excess = (p - q) / q / (1 - p)
+    # Close probabilities cancel in a difference of logarithms; distant ones overflow in a ratio.
+    return log1p(excess) if excess < inf else log(p) - log1p(-p) + log1p(-q) - log(q)
 
 
 def output_distribution(categories: int, p: float, q: float) -> np.ndarray:
@@ -317,8 +320,8 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        If n is not positive, a number of ones is not between 0 and n, or a probability is out of
-        range.
+        If n is not from 1 to 2**62, a number of ones is not between 0 and n, or a probability is
+        out of range.
 
     Examples
     --------
@@ -326,12 +329,12 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     array([4., 0.])
     """
     p, q = _check_pair(p, q)
-    n = check_integer("n", n, low=1)
+    n = check_integer("n", n, low=1, high=2**62)
     ones = as_array("ones", ones)
     if ones.ndim != 1 or ones.size == 0:
         raise ValueError(f"ones must be one-dimensional and not empty, got shape {ones.shape}")
     if ones.dtype.kind not in "iu":
-        raise TypeError(f"ones must be integers, got dtype {ones.dtype}")
+        raise TypeError(f"ones must be integers, got {kind_of(ones)}")
     if ones.min() < 0 or ones.max() > n:
         raise ValueError(f"ones must be in [0, {n}], the number of reports")
     return (ones - n * q) / (p - q)
@@ -369,8 +372,8 @@ def simulate_ones(
     Raises
     ------
     ValueError, TypeError
-        If the counts are not integers, negative, all zero or more than n, or a probability is out
-        of range.
+        If the counts are not integers, negative, more than n or, without an n, all zero, or a
+        probability is out of range.
 
     Examples
     --------
@@ -379,10 +382,11 @@ def simulate_ones(
     """
     p, q = _check_pair(p, q)
     counts = as_array("counts", counts)
-    if check_counts("counts", counts).sum() > 2**62:
+    # Where n is public, whether anybody is in a category is not: it must not raise.
+    if check_counts("counts", counts, may_be_zero=n is not None).sum() > 2**62:
         raise ValueError("counts must add up to at most 2**62")
     if counts.dtype.kind not in "iu":
-        raise TypeError(f"counts must be integers, got dtype {counts.dtype}")
+        raise TypeError(f"counts must be integers, got {kind_of(counts)}")
     counts = counts.astype(np.int64)
     n = _check_total(counts, n)
     rng = np.random.default_rng(rng)
@@ -410,8 +414,8 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
     Raises
     ------
     ValueError, TypeError
-        If the counts are negative, not finite, all zero or more than n, or a probability is out
-        of range.
+        If the counts are negative, not finite, more than n or, without an n, all zero, or a
+        probability is out of range.
 
     Notes
     -----
@@ -424,7 +428,7 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
     array([75., 75.])
     """
     p, q = _check_pair(p, q)
-    counts = check_counts("counts", counts)
+    counts = check_counts("counts", counts, may_be_zero=n is not None)
     n = _check_total(counts, n)
     return (counts * p * (1 - p) + (n - counts) * q * (1 - q)) / (p - q) ** 2
 
@@ -444,7 +448,7 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
     epsilon : float
         The privacy cost of one report, from 1e-9 to 30.
     categories : int
-        The number of categories k, at least 2.
+        The number of categories k, from 2 to 2**62.
 
     Returns
     -------
@@ -466,7 +470,7 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
     epsilon = check_real(
         "epsilon", epsilon, low=1e-9, high=30.0, allowed="a number from 1e-9 to 30"
     )
-    k = check_integer("categories", categories, low=2)
+    k = check_integer("categories", categories, low=2, high=2**62)
     odds = exp(epsilon)
     if protocol == "symmetric unary":
         return probabilities(epsilon, "symmetric")
@@ -518,7 +522,7 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     total = check_epsilon(total, "total")
     estimates = as_array("estimates", estimates)
     if estimates.dtype.kind not in "iuf":
-        raise TypeError(f"estimates must be numbers, got dtype {estimates.dtype}")
+        raise TypeError(f"estimates must be numbers, got {kind_of(estimates)}")
     if estimates.ndim != 1 or estimates.size == 0 or not np.all(np.isfinite(estimates)):
         raise ValueError("estimates must be one-dimensional, not empty and finite")
     # Measured from the largest, a total too small to show beside it is not lost.

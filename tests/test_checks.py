@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnotes import randomized_response, unary_encoding
+from dpnotes import exponential_mechanism, randomized_response, unary_encoding
 from dpnotes._checks import (
     as_array,
     check_categories,
@@ -46,6 +46,26 @@ WORKING_CALLS = {
         "support_probabilities": {"protocol": "hadamard", "epsilon": 1.0, "categories": 3},
         "project_to_simplex": {"estimates": [5.0, -1.0], "total": 4.0},
     },
+    exponential_mechanism: {
+        "sample": {
+            "utilities": [1.0, 2.0],
+            "epsilon": 1.0,
+            "sensitivity": 1.0,
+            "size": None,
+            "rng": 0,
+        },
+        "output_distribution": {"utilities": [1.0, 2.0], "epsilon": 1.0, "sensitivity": 1.0},
+        "log_score_pmf": {"n": 3, "epsilon": 1.0},
+        "truncated_binomial": {"n": 10, "low": 5, "high": 10, "p": 0.5},
+        "privatize_labels": {
+            "labels": [1, -1],
+            "epsilon": 1.0,
+            "method": "independent",
+            "rng": 0,
+        },
+        "success_probability": {"n": 10, "epsilon": 1.0},
+        "minimum_epsilon": {"n": 10, "failure": 0.1, "bound": "exact"},
+    },
 }
 
 # For every kind of parameter: what is refused, and how.
@@ -60,6 +80,7 @@ NOT_AN_ARRAY_OF_INTEGERS = {
     ValueError: [[], np.zeros((0, 3), dtype=int), [[1], [1, 0]], [[[1]], [1, 0]]],
     TypeError: [None, "1", ["1"], [1.0], [0.5], [None], [1j], [2**70], object(), {"a": 1}],
 }
+NOT_BOOLEANS = np.array([[0, 1, 2]], dtype=np.uint8).view(bool)
 OUTSIDE_THE_DOMAIN = {
     ValueError: [
         [SECRET],
@@ -73,11 +94,20 @@ OUTSIDE_THE_DOMAIN = {
     TypeError: [[0, 1.5], [0, math.nan], [SECRET_WORD], pd.Series([1, None]), [0, None]],
 }
 NOT_BITS = {
-    ValueError: [[0, 1], 1, [[[0, 1]]], [[0, 2]], [[0, -1]], [[0, SECRET]], [[0, 1], [1]]],
+    ValueError: [
+        NOT_BOOLEANS,
+        [0, 1],
+        1,
+        [[[0, 1]]],
+        [[0, 2]],
+        [[0, -1]],
+        [[0, SECRET]],
+        [[0, 1], [1]],
+    ],
     TypeError: [[[0.0, 1.0]], [["0", "1"]], [[0, None]], [[SECRET_WORD, 1]]],
 }
 NOT_COUNTS = {
-    ValueError: [[], [-1, 2], [0, 0], [[1, 2], [3, 4]], 5, [[1], [1, 0]]],
+    ValueError: [[], [-1, 2], [[1, 2], [3, 4]], 5, [[1], [1, 0]]],
     TypeError: [None, "12", [True, False], ["1", "2"], [1j, 2], [None, 1]],
 }
 NOT_REAL_COUNTS = {ValueError: [[1.0, math.nan], [1.0, math.inf]], TypeError: []}
@@ -99,9 +129,25 @@ NOT_ESTIMATES = {
     ValueError: [[], 3.0, [[1.0]], [math.nan, 1.0], [math.inf], [[1.0], [1.0, 2.0]]],
     TypeError: [None, ["1"], [None, 1.0], "12", [True]],
 }
+NOT_UTILITIES = {
+    ValueError: [
+        *([], [[]], 3.0, [[[1.0]]], np.zeros((0, 3)), [[1.0], [1.0, 2.0]]),
+        *([math.nan, 1.0], [math.inf], [-math.inf, 0.0]),
+    ],
+    TypeError: [None, "1", ["1"], [None, 1.0], [1j], [2**70], object(), [SECRET_WORD]],
+}
+NOT_LABELS = {
+    ValueError: [
+        *([], 1, [[1, -1]], [[1], [1, -1]], [0, 1], [1, 2], [1, -SECRET]),
+        np.array([-128], dtype=np.int8),
+    ],
+    TypeError: [[True, False], [1.0, -1.0], ["1"], [None, 1], [SECRET_WORD], np.uint8([1, 1])],
+}
 NOT_A_WORD = {ValueError: ["", "Optimized", "nonsense"], TypeError: [None, 1, ["optimized"], b"a"]}
 
 EPSILON = [OUT_OF_RANGE, NOT_A_NUMBER, {ValueError: [5e-324, 1e-17]}]
+ANY_EPSILON = [OUT_OF_RANGE, NOT_A_NUMBER]
+NUMBER_OF_LABELS = [{ValueError: [0, -1, 10**15 + 1, 10**400]}, NOT_AN_INTEGER]
 CATEGORIES = [{ValueError: [1, 0, -3]}, NOT_AN_INTEGER]
 DOMAIN_SIZE = [*CATEGORIES, {ValueError: [2**62 + 1, 10**30]}]
 PAIR = {
@@ -125,10 +171,16 @@ REFUSED = {
             "categories": DOMAIN_SIZE,
         },
         "variance": {
-            "counts": [NOT_COUNTS, NOT_REAL_COUNTS, {ValueError: [[5]]}],
+            "counts": [NOT_COUNTS, NOT_REAL_COUNTS, {ValueError: [[5], [0, 0]]}],
             "epsilon": EPSILON,
         },
-        "two_coin": {"values": [NOT_AN_ARRAY_OF_INTEGERS, OUTSIDE_THE_DOMAIN, {ValueError: [[2]]}]},
+        "two_coin": {
+            "values": [
+                NOT_AN_ARRAY_OF_INTEGERS,
+                OUTSIDE_THE_DOMAIN,
+                {ValueError: [[2], NOT_BOOLEANS]},
+            ]
+        },
     },
     unary_encoding: {
         "probabilities": {"epsilon": EPSILON, "scheme": [NOT_A_WORD]},
@@ -147,7 +199,7 @@ REFUSED = {
         "aggregate": {"reports": [NOT_AN_ARRAY_OF_INTEGERS, NOT_BITS], **PAIR},
         "aggregate_ones": {
             "ones": [NOT_ONES],
-            "n": [{ValueError: [0, -1]}, NOT_AN_INTEGER],
+            "n": [{ValueError: [0, -1, 2**62 + 1, 10**400]}, NOT_AN_INTEGER],
             **PAIR,
         },
         "simulate_ones": {
@@ -159,11 +211,42 @@ REFUSED = {
         "support_probabilities": {
             "protocol": [NOT_A_WORD],
             "epsilon": [OUT_OF_RANGE, NOT_A_NUMBER, {ValueError: [1e-10, 30.5]}],
-            "categories": CATEGORIES,
+            "categories": DOMAIN_SIZE,
         },
         "project_to_simplex": {
             "estimates": [NOT_ESTIMATES],
             "total": [OUT_OF_RANGE, NOT_A_NUMBER],
+        },
+    },
+    exponential_mechanism: {
+        "sample": {
+            "utilities": [NOT_UTILITIES, {ValueError: [[[1.0, 2.0]]]}],
+            "epsilon": ANY_EPSILON,
+            "sensitivity": ANY_EPSILON,
+            "size": [{ValueError: [-1, -(10**30)]}, {TypeError: [2.0, "2", True, [2]]}],
+        },
+        "output_distribution": {
+            "utilities": [NOT_UTILITIES],
+            "epsilon": ANY_EPSILON,
+            "sensitivity": ANY_EPSILON,
+        },
+        "log_score_pmf": {"n": [{ValueError: [0, -1]}, NOT_AN_INTEGER], "epsilon": ANY_EPSILON},
+        "truncated_binomial": {
+            "n": NUMBER_OF_LABELS,
+            "low": [{ValueError: [-1, 11, 10**400]}, NOT_AN_INTEGER],
+            "high": [{ValueError: [-1, 11, 10**400]}, NOT_AN_INTEGER],
+            "p": [NOT_A_PROBABILITY],
+        },
+        "privatize_labels": {
+            "labels": [NOT_LABELS],
+            "epsilon": EPSILON,
+            "method": [NOT_A_WORD, {ValueError: ["two_step", "Independent"]}],
+        },
+        "success_probability": {"n": NUMBER_OF_LABELS, "epsilon": ANY_EPSILON},
+        "minimum_epsilon": {
+            "n": NUMBER_OF_LABELS,
+            "failure": [NOT_A_PROBABILITY],
+            "bound": [NOT_A_WORD, {ValueError: ["Exact", "bernstein"]}],
         },
     },
 }
@@ -226,6 +309,11 @@ def test_input_is_refused_before_anything_is_drawn(module):
                 getattr(module, name)(**arguments)
         assert rng.bit_generator.state == before
     assert drawing
+
+
+def test_the_lower_end_of_a_range_may_not_pass_the_upper_one():
+    with pytest.raises(ValueError, match=r"low must be an integer in \[0, 4\], got 5"):
+        exponential_mechanism.truncated_binomial(10, 5, 4, 0.5)
 
 
 def test_a_message_that_repeats_the_record_would_be_noticed(monkeypatch):
@@ -308,6 +396,24 @@ def test_counts_become_floats_and_keep_their_sum():
         found = check_counts("counts", counts)
         assert found.dtype == float
         assert found.tolist() == [1.0, 2.0]
+
+
+def test_counts_that_are_all_zero_are_refused_unless_they_may_be():
+    assert check_counts("counts", [0, 0], may_be_zero=True).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="counts must not be all zero"):
+        check_counts("counts", [0, 0])
+
+
+@pytest.mark.parametrize("kind", [str, bytes])
+def test_no_message_tells_how_long_the_longest_record_is(kind):
+    messages = set()
+    for length in (3, 30):
+        record = "a" * length if kind is str else b"a" * length
+        for function, arguments in [(check_categories, (2,)), (check_counts, ())]:
+            with pytest.raises(TypeError) as refusal:
+                function("values", [record], *arguments)
+            messages.add(str(refusal.value))
+    assert len(messages) == 2
 
 
 def test_an_array_is_not_copied_for_being_checked():

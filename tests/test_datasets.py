@@ -16,6 +16,7 @@ import sys
 import tarfile
 import threading
 import time
+import zipfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -673,6 +674,44 @@ def test_an_archive_that_lacks_a_part_or_hides_a_pickle_is_refused(cache, publis
         datasets.load_cifar10()
     np.savez(cache / "cifar10.npz", x_train=np.array([{}]))
     with pytest.raises(datasets.DatasetCorrupted, match="allow_pickle=False"):
+        datasets.load_cifar10()
+
+
+def with_header(header):
+    """Return a file of numpy's format with this header and no data."""
+    padded = header.ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
+
+
+def zipped(**changes):
+    """Return an archive of one part whose directory says other things of it than are true."""
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        archive.writestr("x_train.npy", b"\x09\x04\x05\x00\x5d\x00\x00\x80\x00" + b"\xff" * 20)
+        for name, value in changes.items():
+            setattr(archive.filelist[0], name, value)
+    return raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        with_header(b"{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }"),
+        with_header(b"{'descr': '|u1', 'fortran_order': False, 'shape': (%d,), }" % 2**70),
+        with_header(b"((((("),
+        zipped(compress_type=99),
+        zipped(compress_type=zipfile.ZIP_LZMA),
+        zipped(flag_bits=1),
+    ],
+    ids=["one array", "too large", "no header", "unknown packing", "wrong packing", "encrypted"],
+)
+def test_whatever_is_wrong_with_an_archive_it_is_called_corrupt(
+    content, cache, publish, small_cifar10
+):
+    publish("cifar10", small_cifar10._asdict(), {})
+    cache.mkdir()
+    (cache / "cifar10.npz").write_bytes(content)
+    with pytest.raises(datasets.DatasetCorrupted, match=r"cifar10\.npz is not cifar10"):
         datasets.load_cifar10()
 
 

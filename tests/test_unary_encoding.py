@@ -1,7 +1,7 @@
 import itertools
 import math
 from collections import Counter
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -105,6 +105,16 @@ def exact_odds(p, q):
 @given(pair=pairs)
 def test_epsilon_is_the_log_of_the_exact_odds(pair):
     assert epsilon(*pair) == pytest.approx(math.log(exact_odds(*pair)), rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("q", [5e-324, 1e-300, 1e-9, 0.1, 0.3, 0.5, 0.9, 1 - 2.0**-52])
+@pytest.mark.parametrize("steps", [1, 3, 1000])
+def test_not_even_neighbouring_probabilities_cost_less_than_the_exact_odds(q, steps):
+    p = min(q + steps * float(np.spacing(q)), 1 - 2.0**-53)
+    odds = exact_odds(p, q)
+    with localcontext(Context(prec=60)):
+        exact = (Decimal(odds.numerator) / Decimal(odds.denominator)).ln()
+    assert epsilon(p, q) == pytest.approx(float(exact), rel=1e-14, abs=0)
 
 
 def test_the_epsilon_of_the_source_is_log_9():
@@ -515,6 +525,15 @@ def test_a_billion_people_are_simulated_from_their_counts_alone():
     assert ones.dtype == np.int64
     found = aggregate_ones(ones, 10**9, p, q)
     assert np.all(np.abs(found - counts) <= 5 * np.sqrt(variance(counts, p, q)))
+
+
+def test_nobody_in_any_category_is_a_survey_like_any_other():
+    ones = simulate_ones([0, 0], 0.5, 0.25, n=10**6, rng=37)
+    assert np.all(np.abs(ones - 250_000) < 5 * math.sqrt(10**6 * 3 / 16))
+    assert variance([0, 0], 0.5, 0.25, n=100).tolist() == [300.0, 300.0]
+    for function in (simulate_ones, variance):
+        with pytest.raises(ValueError, match="counts must not be all zero"):
+            function([0, 0], 0.5, 0.25)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8", ">i4"])
