@@ -22,6 +22,7 @@ from dpnotes._checks import (
     check_epsilon,
     check_integer,
     check_probability,
+    kind_of,
 )
 from dpnotes._coins import flip_each
 
@@ -408,7 +409,7 @@ def _check_utilities(utilities: ArrayLike) -> np.ndarray:
     """Return utilities as a float array with at least one finite candidate in each row."""
     utilities = as_array("utilities", utilities)
     if utilities.dtype.kind not in "biuf":
-        raise TypeError(f"utilities must be numbers, got dtype {utilities.dtype}")
+        raise TypeError(f"utilities must be numbers, got {kind_of(utilities)}")
     if utilities.ndim not in (1, 2) or utilities.size == 0:
         raise ValueError(
             f"utilities must have one or two dimensions and a candidate, got {utilities.shape}"
@@ -424,7 +425,7 @@ def _check_labels(labels: ArrayLike) -> np.ndarray:
     if labels.ndim != 1 or labels.size == 0:
         raise ValueError(f"labels must be one-dimensional and not empty, got shape {labels.shape}")
     if labels.dtype.kind != "i":
-        raise TypeError(f"labels must be signed integers, got dtype {labels.dtype}")
+        raise TypeError(f"labels must be signed integers, got {kind_of(labels)}")
     if not np.all(np.abs(labels) == 1):
         raise ValueError("labels must be -1 or +1; a record is not")
     return labels

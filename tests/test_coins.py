@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpnotes import _coins
-from dpnotes._coins import _split, complement, draw_bytes, flip, flip_either, lie_probability
+from dpnotes._coins import (
+    _split,
+    complement,
+    draw_bytes,
+    flip,
+    flip_each,
+    flip_either,
+    lie_probability,
+)
 
 SMALLEST = 5e-324
 LARGEST = 1 - 2.0**-53
@@ -63,6 +71,20 @@ class EveryByte:
         return np.tile(np.repeat(np.arange(256, dtype=np.uint8), each), self.groups).tobytes()
 
 
+class EveryPair:
+    """A generator that gives every pair of bytes once to each group of 65,536 coins."""
+
+    def __init__(self):
+        # The second time only ties are left, 256 in each group that has any.
+        self.repeats = [256, 1]
+
+    def bytes(self, size):
+        one_group = np.repeat(np.arange(256, dtype=np.uint8), self.repeats.pop(0))
+        groups, rest = divmod(size, one_group.size)
+        assert rest == 0
+        return np.tile(one_group, groups).tobytes()
+
+
 class CountedBytes:
     """A real generator that keeps count of what is asked of it."""
 
@@ -96,6 +118,10 @@ def flip_once(p):
 
 def flip_either_once(own, p, q):
     return lambda rng: flip_either(np.array([own]), p, q, rng)[0]
+
+
+def flip_each_once(p):
+    return lambda rng: flip_each(np.array([p]), rng)[0]
 
 
 def flip_at_most(size, p, rng):
@@ -143,7 +169,19 @@ def test_a_coin_of_either_kind_has_exactly_its_own_probability(p, q):
     assert realised_probability(flip_either_once(False, p, q)) == Fraction(q)
 
 
-@pytest.mark.parametrize("coin", [flip_once(SMALLEST), flip_either_once(False, 0.5, SMALLEST)])
+@given(p=common_probabilities)
+@example(p=0.0)
+@example(p=LARGEST)
+@example(p=1 / 3)
+@settings(max_examples=10)
+def test_a_coin_of_its_own_has_exactly_its_probability(p):
+    assert realised_probability(flip_each_once(p)) == Fraction(p)
+
+
+@pytest.mark.parametrize(
+    "coin",
+    [flip_once(SMALLEST), flip_either_once(False, 0.5, SMALLEST), flip_each_once(SMALLEST)],
+)
 def test_the_rarest_coin_asks_for_134_zeros_and_a_byte_below_64(coin):
     # 2^-1074 = 256^-134 * 64 / 256.
     assert coin(ScriptedBytes(*[0] * 134, 63))
@@ -205,6 +243,27 @@ def test_both_kinds_of_coin_in_one_block_keep_to_their_own_probability(k_p, k_q)
     assert np.count_nonzero(heads[65_536:]) == k_q
 
 
+@pytest.mark.parametrize("ks", [[1], [65_535, 0, 1], [32_768, 21_845, 256, 65_281]])
+def test_many_different_coins_keep_to_their_own_probability(ks):
+    p = np.repeat(np.array(ks) / 65_536, 65_536)
+    heads = flip_each(p, EveryPair())
+    assert np.count_nonzero(heads.reshape(len(ks), -1), axis=1).tolist() == ks
+
+
+@pytest.mark.parametrize("broken", ["at most", "ties forgotten", "ties of another coin"])
+def test_the_count_over_all_pairs_catches_different_coins_that_are_broken(broken):
+    ks = np.array([32_769, 21_845])
+    p = np.repeat(ks / 65_536, 65_536)
+    scaled = 256 * p
+    rng = EveryPair()
+    drawn = np.frombuffer(rng.bytes(p.size), dtype=np.uint8)
+    heads = drawn <= scaled.astype(int) if broken == "at most" else drawn < scaled.astype(int)
+    if broken == "ties of another coin":
+        ties = np.flatnonzero(drawn == scaled.astype(int))
+        heads[ties] = flip_each((scaled % 1)[ties][::-1], rng)
+    assert np.count_nonzero(heads.reshape(2, -1), axis=1).tolist() != ks.tolist()
+
+
 def test_blocks_of_coins_are_drawn_alike(monkeypatch):
     monkeypatch.setattr(_coins, "_BLOCK", 512)
     choice = np.tile(np.repeat([True, False], 256), 5)
@@ -251,13 +310,15 @@ def test_neighbouring_coins_are_independent(p):
 @pytest.mark.parametrize("p", [0.5, 1 / 3, LARGEST])
 def test_a_coin_costs_about_one_random_byte(p):
     n = 10**6
-    one, either = CountedBytes(1), CountedBytes(2)
+    one, either, each = CountedBytes(1), CountedBytes(2), CountedBytes(3)
     flip(n, p, one)
+    flip_each(np.full(n, p), each)
     flip_either(np.arange(n) % 2 == 0, p, 1 / 7, either)
     # One in 256 takes a second byte, one in 256 of those a third, and so on: 256/255 together.
     most = n * 256 / 255 + 6 * math.sqrt(n / 255)
     assert n <= one.drawn <= most
     assert n < either.drawn <= most
+    assert n <= each.drawn <= most
 
 
 def test_a_coin_whose_probability_has_eight_bits_costs_exactly_one_byte():
@@ -269,7 +330,11 @@ def test_a_coin_whose_probability_has_eight_bits_costs_exactly_one_byte():
 
 def test_no_coins_cost_nothing():
     rng = ScriptedBytes()
-    for none in [flip(0, 1 / 3, rng), flip_either(np.zeros(0, dtype=bool), 1 / 3, 1 / 5, rng)]:
+    for none in [
+        flip(0, 1 / 3, rng),
+        flip_either(np.zeros(0, dtype=bool), 1 / 3, 1 / 5, rng),
+        flip_each(np.zeros(0), rng),
+    ]:
         assert none.shape == (0,)
         assert none.dtype == bool
 

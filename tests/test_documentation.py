@@ -33,6 +33,15 @@ CONTRACT = {
         "simulate_ones(counts, p, q, *, rng=None)",
         "variance(counts, p, q)",
     ],
+    "exponential_mechanism": [
+        "sample(utilities, epsilon, *, sensitivity=1.0, size=None, rng=None)",
+        "output_distribution(utilities, epsilon, *, sensitivity=1.0)",
+        "log_score_pmf(n, epsilon)",
+        "truncated_binomial(n, low, high, p)",
+        "privatize_labels(labels, epsilon, *, method='independent', rng=None)",
+        "success_probability(n, epsilon)",
+        "minimum_epsilon(n, failure, *, bound='exact')",
+    ],
     "audit": [
         "exact_epsilon(output_distribution, *, neighbours=None)",
         "epsilon_lower_bound(mechanism, dataset, neighbour, *, trials, confidence=0.95, rng=None)",
