@@ -1,0 +1,504 @@
+"""Symmetric losses: learn from labels that lie now and then, and find what clean ones would teach.
+
+A loss of the margin is symmetric when loss(z) + loss(-z) is one constant K. Then the risk on
+corrupted labels is a straight line in the risk on clean ones,
+
+    corrupted risk = (pi - pi') * clean risk + K (1 - pi + pi') / 2,
+
+for the balanced error rate and for the area under the ROC curve alike, where pi and pi' are the
+shares of true positives among those labelled +1 and -1. So both have the same minimiser as long as
+pi > pi' (Charoenphakdee, Lee and Sugiyama, 2019).
+
+Everything here takes and returns torch tensors, on any device.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn import functional
+
+from dpnotes._checks import check_probability, check_real
+
+Loss = Callable[[torch.Tensor], torch.Tensor]
+
+# Up to so many scores in a row, all pairs at once are quicker than sorting.
+_FEW = 256
+# Pairs that are held in memory at a time.
+_CHUNK = 1 << 22
+
+
+def _of_margin(loss: Loss) -> Loss:
+    """Write into the documentation of a loss what all losses of one margin share."""
+    sentence, _, rest = loss.__doc__.partition("\n\n")
+    loss.__doc__ = f"{sentence}\n\n{_SHARED}\n{rest}"
+    return loss
+
+
+_SHARED = """\
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
+
+    Raises
+    ------
+    TypeError
+        If `margin` is not a tensor of floats.
+"""
+
+
+def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) -> torch.Tensor:
+    """Return the barrier hinge loss: symmetric on [-r, r], yet convex and never negative.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+    b : float
+        The slope of the barriers, above 1.
+    r : float
+        Half the width of the symmetric part, positive; the loss is 0 at r.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `margin` is not a tensor of floats, or a parameter is out of range.
+
+    Notes
+    -----
+    max(-b (r + z) + r, max(b (z - r), r - z)), Definition 3 in Bi and Suppakitpaisarn (2022) with
+    the minus signs of Charoenphakdee et al. (2019). Inside [-r, r] it is r - z, with K = 2 r; the
+    left barrier begins at -b r / (b - 1).
+
+    Examples
+    --------
+    >>> barrier_hinge_loss(torch.tensor([-50.0, 0.0, 50.0, 51.0]))
+    tensor([100.,  50.,   0., 200.])
+    """
+    z, (b, r) = _check_margin(margin), _check_barrier(b, r)
+    return torch.maximum(-b * (r + z) + r, torch.maximum(b * (z - r), r - z))
+
+
+@_of_margin
+def sigmoid_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the sigmoid loss 1 / (1 + e^z); symmetric with K = 1.
+
+    Examples
+    --------
+    >>> sigmoid_loss(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+    return torch.sigmoid(-_check_margin(margin))
+
+
+@_of_margin
+def ramp_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the ramp loss (1 - z) / 2, clipped to [0, 1]; symmetric with K = 1.
+
+    Examples
+    --------
+    >>> ramp_loss(torch.tensor([-3.0, 0.0, 3.0]))
+    tensor([1.0000, 0.5000, 0.0000])
+    """
+    z = _check_margin(margin)
+    return torch.minimum(torch.maximum((1 - z) / 2, z.new_zeros(())), z.new_ones(()))
+
+
+@_of_margin
+def unhinged_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the unhinged loss 1 - z; symmetric with K = 2, convex, and unbounded below.
+
+    Examples
+    --------
+    >>> unhinged_loss(torch.tensor([-1.0, 3.0]))
+    tensor([ 2., -2.])
+    """
+    return 1 - _check_margin(margin)
+
+
+@_of_margin
+def hinge_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the hinge loss max(0, 1 - z); not symmetric.
+
+    Examples
+    --------
+    >>> hinge_loss(torch.tensor([-1.0, 3.0]))
+    tensor([2., 0.])
+    """
+    z = _check_margin(margin)
+    return torch.maximum(1 - z, z.new_zeros(()))
+
+
+@_of_margin
+def logistic_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the logistic loss log(1 + e^-z), in nats; not symmetric.
+
+    Examples
+    --------
+    >>> logistic_loss(torch.tensor([0.0]))
+    tensor([0.6931])
+    """
+    return -functional.logsigmoid(_check_margin(margin))
+
+
+@_of_margin
+def square_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the square loss (1 - z)^2; not symmetric.
+
+    Examples
+    --------
+    >>> square_loss(torch.tensor([-1.0, 3.0]))
+    tensor([4., 4.])
+    """
+    return (1 - _check_margin(margin)) ** 2
+
+
+@_of_margin
+def savage_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the savage loss 1 / (1 + e^(2 z))^2; bounded, not symmetric.
+
+    Notes
+    -----
+    Masnadi-Shirazi and Vasconcelos (2008).
+
+    Examples
+    --------
+    >>> savage_loss(torch.tensor([0.0]))
+    tensor([0.2500])
+    """
+    return torch.sigmoid(-2 * _check_margin(margin)) ** 2
+
+
+def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> torch.Tensor:
+    """Return the logistic loss of a *reported* label, when the rate of lies is known.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Reported label times score.
+    keep_probability : float
+        The probability that a reported label is the true one, strictly between 0 and 1.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`, in nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `margin` is not a tensor of floats, or the probability is out of range.
+
+    Notes
+    -----
+    Forward correction (Patrini et al., 2017). If a label is +1 with probability s(score), where s
+    is the sigmoid, then a report is with p s(score) + (1 - p) s(-score), and the loss is minus the
+    logarithm of what was reported.
+
+    Examples
+    --------
+    >>> corrected_logistic_loss(torch.tensor([0.0, -99.0]), keep_probability=0.75)
+    tensor([0.6931, 1.3863])
+    """
+    p, z = check_probability("keep_probability", keep_probability), _check_margin(margin)
+    shifts = torch.tensor([p, 1 - p], dtype=z.dtype, device=z.device).log()
+    return -torch.logaddexp(
+        shifts[0] + functional.logsigmoid(z), shifts[1] + functional.logsigmoid(-z)
+    )
+
+
+def ber_risk(
+    scores: torch.Tensor, labels: torch.Tensor, loss: Loss, *, check: bool = True
+) -> torch.Tensor:
+    """Return the balanced risk: the mean of the two classes' mean losses.
+
+    Parameters
+    ----------
+    scores : Tensor of floats, shape (n,) or (runs, n)
+        The model's scores; positive ones say +1.
+    labels : Tensor of the shape of `scores`
+        Labels in {-1, +1}.
+    loss : callable
+        A loss of the margin, element by element.
+    check : bool
+        Whether to look into the labels, which makes the CPU wait for a GPU. Unchecked, a missing
+        class gives NaN.
+
+    Returns
+    -------
+    Tensor of shape () or (runs,)
+        Risks, differentiable in the scores.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a label is neither -1 nor +1, or a class is missing.
+    TypeError
+        If scores and labels are not tensors, or the loss is not callable.
+
+    Notes
+    -----
+    Definition 2 in Bi and Suppakitpaisarn (2022), with the averages over each class.
+
+    Examples
+    --------
+    >>> ber_risk(torch.tensor([2.0, -1.0, 3.0]), torch.tensor([1, 1, -1]), unhinged_loss)
+    tensor(2.2500)
+    """
+    positive, negative = _class_weights(scores, labels, loss, check)
+    margins = torch.where(positive > 0, scores, -scores)
+    return ((positive + negative) * loss(margins)).sum(-1) / 2
+
+
+def auc_risk(
+    scores: torch.Tensor, labels: torch.Tensor, loss: Loss, *, check: bool = True
+) -> torch.Tensor:
+    """Return the mean loss over all pairs of a positive and a negative, of their score difference.
+
+    Parameters
+    ----------
+    scores : Tensor of floats, shape (n,) or (runs, n)
+        The model's scores; only their differences matter.
+    labels : Tensor of the shape of `scores`
+        Labels in {-1, +1}.
+    loss : callable
+        A loss of the margin, element by element; its parameters can be set by `functools.partial`.
+    check : bool
+        As in `ber_risk`.
+
+    Returns
+    -------
+    Tensor of shape () or (runs,)
+        Risks, differentiable in the scores (once).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `ber_risk` does.
+
+    Notes
+    -----
+    Definition 1 in Bi and Suppakitpaisarn (2022). The losses of this module that are piecewise
+    linear (barrier hinge, hinge, ramp, unhinged) cost O(n log n) time and O(n) memory, the square
+    loss O(n); any other takes all pairs in chunks, O(n^2) time and O(n) memory. At the kink of a
+    loss the derivative is the mean of its two slopes, as torch has it for a maximum.
+
+    Examples
+    --------
+    >>> auc_risk(torch.tensor([2.0, -1.0, 3.0]), torch.tensor([1, 1, -1]), hinge_loss)
+    tensor(3.5000)
+    """
+    positive, negative = _class_weights(scores, labels, loss, check)
+    if loss is square_loss:
+        return _mean_square(scores, positive, negative)
+    pieces = _pieces_of(loss)
+    if scores.ndim == 1 and scores.numel() > _FEW:
+        mean = _SortedMean if pieces else _PairedMean
+        return mean.apply(scores[labels > 0], scores[labels < 0], pieces or loss)
+    if scores.shape[-1] > _FEW:
+        rows = zip(scores, labels, strict=True)
+        return torch.stack([auc_risk(*row, loss, check=False) for row in rows])
+    losses = loss(scores.unsqueeze(-1) - scores.unsqueeze(-2))
+    return (positive * (losses @ negative.unsqueeze(-1)).squeeze(-1)).sum(-1)
+
+
+def corruption_rates(positive_fraction: float, keep_probability: float) -> tuple[float, float]:
+    """Return the shares of true positives among those labelled +1 and among those labelled -1.
+
+    Parameters
+    ----------
+    positive_fraction : float
+        The share of positives among the true labels, strictly between 0 and 1.
+    keep_probability : float
+        The probability that a label is reported as it is, strictly between 0 and 1.
+
+    Returns
+    -------
+    (float, float)
+        pi and pi'. Learning is possible if pi > pi', that is, if the probability is above 1/2.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    Bayes' rule. On balanced classes pi - pi' = 2 p - 1, which is tanh(epsilon / 4) for labels under
+    the exponential mechanism at epsilon.
+
+    Examples
+    --------
+    >>> corruption_rates(0.5, 0.75)
+    (0.75, 0.25)
+    """
+    share = check_probability("positive_fraction", positive_fraction)
+    p = check_probability("keep_probability", keep_probability)
+    kept, lost = p * share, (1 - p) * share
+    return kept / (kept + (1 - p) * (1 - share)), lost / (lost + p * (1 - share))
+
+
+class _Pieces(NamedTuple):
+    """A straight line, and the changes of slope that one meets going right, or left, from it."""
+
+    intercept: float
+    slope: float
+    right: tuple[tuple[float, float], ...] = ()
+    left: tuple[tuple[float, float], ...] = ()
+
+
+def _barrier_pieces(b: float = 200.0, r: float = 50.0) -> _Pieces:
+    b, r = _check_barrier(b, r)
+    return _Pieces(r, -1.0, right=((r, b + 1),), left=((-b * r / (b - 1), b - 1),))
+
+
+_PIECES: dict[Loss, Callable[..., _Pieces]] = {
+    barrier_hinge_loss: _barrier_pieces,
+    hinge_loss: lambda: _Pieces(0.0, 0.0, left=((1.0, 1.0),)),
+    ramp_loss: lambda: _Pieces(0.5, -0.5, right=((1.0, 0.5),), left=((-1.0, -0.5),)),
+    unhinged_loss: lambda: _Pieces(1.0, -1.0),
+}
+
+
+def _pieces_of(loss: Loss) -> _Pieces | None:
+    """Return the pieces of a loss that is known to be piecewise linear."""
+    if isinstance(loss, partial) and not loss.args:
+        return _PIECES[loss.func](**loss.keywords) if loss.func in _PIECES else None
+    return _PIECES[loss]() if loss in _PIECES else None
+
+
+class _SortedMean(torch.autograd.Function):
+    """The mean over all pairs of a piecewise linear loss, one sorted search for each kink."""
+
+    @staticmethod
+    def forward(ctx: Any, pos: torch.Tensor, neg: torch.Tensor, pieces: _Pieces) -> torch.Tensor:  # noqa: ANN401
+        # In double precision, for the sums of a million scores would eat up the digits of a single.
+        high, up = pos.double().sort()
+        low, down = neg.double().sort()
+        value = pieces.intercept + pieces.slope * (high.mean() - low.mean())
+        slopes_high = torch.full_like(high, pieces.slope / len(high))
+        slopes_low = torch.full_like(low, -pieces.slope / len(low))
+        for knee, change in pieces.right:
+            value += change * _add_excess(high - knee, low, change, slopes_high, slopes_low)
+        for knee, change in pieces.left:
+            value += change * _add_excess(low + knee, high, change, slopes_low, slopes_high)
+        ctx.save_for_backward(
+            torch.empty_like(slopes_high).index_copy_(0, up, slopes_high).to(pos.dtype),
+            torch.empty_like(slopes_low).index_copy_(0, down, slopes_low).to(neg.dtype),
+        )
+        return value.to(pos.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
+        slopes_pos, slopes_neg = ctx.saved_tensors
+        return grad * slopes_pos, grad * slopes_neg, None
+
+
+def _add_excess(
+    a: torch.Tensor, b: torch.Tensor, change: float, slopes_a: torch.Tensor, slopes_b: torch.Tensor
+) -> torch.Tensor | float:
+    """Return the mean of max(a_i - b_j, 0) for sorted a, b; add its slopes, times `change`."""
+    if a[-1] < b[0]:
+        return 0.0  # no pair is beyond the kink, as is usual at the barriers
+    below = torch.searchsorted(b, a)
+    sums = functional.pad(b.cumsum(0), (1, 0))
+    pairs = len(a) * len(b)
+    # A pair on the kink itself counts half, so both ends of a run of ties are wanted.
+    twice_covered = (below + torch.searchsorted(b, a, right=True)).double()
+    twice_missing = (torch.searchsorted(a, b) + torch.searchsorted(a, b, right=True)).double()
+    slopes_a += change / (2 * pairs) * twice_covered
+    slopes_b -= change / (2 * pairs) * (2 * len(a) - twice_missing)
+    return (below * a - sums[below]).sum() / pairs
+
+
+class _PairedMean(torch.autograd.Function):
+    """The mean over all pairs of any loss, with a few rows of pairs in memory at a time."""
+
+    @staticmethod
+    def forward(ctx: Any, pos: torch.Tensor, neg: torch.Tensor, loss: Loss) -> torch.Tensor:  # noqa: ANN401
+        total = torch.zeros((), dtype=torch.float64, device=pos.device)
+        slopes_pos, slopes_neg = [], torch.zeros_like(neg, dtype=torch.float64)
+        for rows in pos.split(max(1, _CHUNK // len(neg))):
+            with torch.enable_grad():
+                margins = (rows.detach()[:, None] - neg.detach()).requires_grad_()
+                losses = loss(margins).sum(dtype=torch.float64)
+            [slopes] = torch.autograd.grad(losses, margins)
+            total += losses.detach()
+            slopes_pos.append(slopes.sum(1, dtype=torch.float64))
+            slopes_neg -= slopes.sum(0, dtype=torch.float64)
+        pairs = len(pos) * len(neg)
+        ctx.save_for_backward(
+            (torch.cat(slopes_pos) / pairs).to(pos.dtype), (slopes_neg / pairs).to(neg.dtype)
+        )
+        return (total / pairs).to(pos.dtype)
+
+    backward = _SortedMean.backward
+
+
+def _mean_square(
+    scores: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor
+) -> torch.Tensor:
+    """Return the mean over all pairs of (1 - difference)^2 from means and variances."""
+    wide = scores.double()
+    means = [(weights * wide).sum(-1, keepdim=True) for weights in (positive, negative)]
+    spread = positive * (wide - means[0]) ** 2 + negative * (wide - means[1]) ** 2
+    return ((1 - means[0] + means[1]).squeeze(-1) ** 2 + spread.sum(-1)).to(scores.dtype)
+
+
+def _class_weights(
+    scores: torch.Tensor, labels: torch.Tensor, loss: Loss, check: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return 1 / (size of its class) for each positive, 0 elsewhere; and so for negatives."""
+    for name, value in {"scores": scores, "labels": labels}.items():
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    if not callable(loss):
+        raise TypeError(f"loss must be callable, got {type(loss).__name__}")
+    if not scores.is_floating_point():
+        raise TypeError(f"scores must be floats, got {scores.dtype}")
+    if scores.ndim not in (1, 2):
+        raise ValueError(f"scores must have one or two dimensions, got {tuple(scores.shape)}")
+    if labels.shape != scores.shape:
+        raise ValueError(f"labels must have the shape of scores, got {tuple(labels.shape)}")
+    positive, negative = labels > 0, labels < 0
+    counts = [members.sum(-1, keepdim=True) for members in (positive, negative)]
+    if check:
+        _check_labels(labels, counts)
+    return tuple(
+        members.to(scores.dtype) / count
+        for members, count in zip((positive, negative), counts, strict=True)
+    )
+
+
+def _check_labels(labels: torch.Tensor, counts: list[torch.Tensor]) -> None:
+    if not bool((labels.abs() == 1).all()):
+        raise ValueError("labels must be -1 or +1; a record is not")
+    for name, count in zip(("+1", "-1"), counts, strict=True):
+        if not bool((count > 0).all()):
+            raise ValueError(f"labels must hold both classes; class {name} is missing")
+
+
+def _check_margin(margin: torch.Tensor) -> torch.Tensor:
+    if not isinstance(margin, torch.Tensor):
+        raise TypeError(f"margin must be a tensor, got {type(margin).__name__}")
+    if not margin.is_floating_point():
+        raise TypeError(f"margin must be floats, got {margin.dtype}")
+    return margin
+
+
+def _check_barrier(b: float, r: float) -> tuple[float, float]:
+    slope = check_real("b", b, low=1.0, low_open=True, allowed="a finite slope above 1")
+    return slope, check_real("r", r, low=0.0, low_open=True, allowed="a positive finite number")
