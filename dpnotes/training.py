@@ -103,13 +103,15 @@ def fit(
     ----------
     build : callable
         Makes the network from the number of runs and a generator, as `reference_cnn` does.
-    inputs, test_inputs : Tensor
+    inputs : Tensor
         Examples along the first dimension: images (n, height, width, channels) or features (n, d).
     labels : Tensor of floats in {-1, +1}, shape (runs, n)
         The labels that each run sees.
     risks : sequence of callables
         What each run minimises: a function of scores and labels, both (some runs, batch), that
         gives a risk for each. Neighbouring runs with equal risks are computed together.
+    test_inputs : Tensor
+        Examples to score, of the kind of `inputs`.
     schedule : Schedule
         How to train.
     seed : int
