@@ -9,9 +9,10 @@ for the balanced error rate and for the area under the ROC curve alike, where pi
 shares of true positives among those labelled +1 and -1. So both have the same minimiser as long as
 pi > pi' (Charoenphakdee, Lee and Sugiyama, 2019).
 
-Everything here takes and returns torch tensors, on any device.
+Everything here takes and returns torch tensors, on a CPU or a CUDA device.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from dpnotes._checks import check_probability, check_real
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 
-# Up to so many scores in a row, all pairs at once are quicker than sorting.
+# Up to so many scores in a row, all pairs of all rows are taken at once.
 _FEW = 256
 # Pairs that are held in memory at a time.
 _CHUNK = 1 << 22
@@ -31,7 +32,7 @@ _CHUNK = 1 << 22
 
 def _of_margin(loss: Loss) -> Loss:
     """Write into the documentation of a loss what all losses of one margin share."""
-    sentence, _, rest = loss.__doc__.partition("\n\n")
+    sentence, _, rest = (loss.__doc__ or "").partition("\n\n")
     loss.__doc__ = f"{sentence}\n\n{_SHARED}\n{rest}"
     return loss
 
@@ -213,10 +214,8 @@ def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> to
     tensor([0.6931, 1.3863])
     """
     p, z = check_probability("keep_probability", keep_probability), _check_margin(margin)
-    shifts = torch.tensor([p, 1 - p], dtype=z.dtype, device=z.device).log()
-    return -torch.logaddexp(
-        shifts[0] + functional.logsigmoid(z), shifts[1] + functional.logsigmoid(-z)
-    )
+    truth, lie = functional.logsigmoid(z), functional.logsigmoid(-z)
+    return -torch.logaddexp(math.log(p) + truth, math.log1p(-p) + lie)
 
 
 def ber_risk(
@@ -226,7 +225,7 @@ def ber_risk(
 
     Parameters
     ----------
-    scores : Tensor of floats, shape (n,) or (runs, n)
+    scores : Tensor of float32 or float64, shape (n,) or (runs, n)
         The model's scores; positive ones say +1.
     labels : Tensor of the shape of `scores`
         Labels in {-1, +1}.
@@ -246,7 +245,8 @@ def ber_risk(
     ValueError
         If the shapes differ, a label is neither -1 nor +1, or a class is missing.
     TypeError
-        If scores and labels are not tensors, or the loss is not callable.
+        If scores are not a tensor of float32 or float64, labels not one of numbers, the loss not
+        callable, or `check` not a boolean.
 
     Notes
     -----
@@ -258,8 +258,8 @@ def ber_risk(
     tensor(2.2500)
     """
     positive, negative = _class_weights(scores, labels, loss, check)
-    margins = torch.where(positive > 0, scores, -scores)
-    return ((positive + negative) * loss(margins)).sum(-1) / 2
+    losses = loss(torch.where(positive > 0, scores, -scores))
+    return ((positive + negative) * losses).sum(-1).to(scores.dtype) / 2
 
 
 def auc_risk(
@@ -269,7 +269,7 @@ def auc_risk(
 
     Parameters
     ----------
-    scores : Tensor of floats, shape (n,) or (runs, n)
+    scores : Tensor of float32 or float64, shape (n,) or (runs, n)
         The model's scores; only their differences matter.
     labels : Tensor of the shape of `scores`
         Labels in {-1, +1}.
@@ -293,7 +293,8 @@ def auc_risk(
     Definition 1 in Bi and Suppakitpaisarn (2022). The losses of this module that are piecewise
     linear (barrier hinge, hinge, ramp, unhinged) cost O(n log n) time and O(n) memory, the square
     loss O(n); any other takes all pairs in chunks, O(n^2) time and O(n) memory. At the kink of a
-    loss the derivative is the mean of its two slopes, as torch has it for a maximum.
+    loss the derivative is the mean of its two slopes, as torch has it for a maximum. Sums are
+    formed in double precision.
 
     Examples
     --------
@@ -304,14 +305,15 @@ def auc_risk(
     if loss is square_loss:
         return _mean_square(scores, positive, negative)
     pieces = _pieces_of(loss)
-    if scores.ndim == 1 and scores.numel() > _FEW:
-        mean = _SortedMean if pieces else _PairedMean
-        return mean.apply(scores[labels > 0], scores[labels < 0], pieces or loss)
-    if scores.shape[-1] > _FEW:
-        rows = zip(scores, labels, strict=True)
-        return torch.stack([auc_risk(*row, loss, check=False) for row in rows])
-    losses = loss(scores.unsqueeze(-1) - scores.unsqueeze(-2))
-    return (positive * (losses @ negative.unsqueeze(-1)).squeeze(-1)).sum(-1)
+    if pieces:
+        return _PiecewiseMean.apply(scores, positive, negative, pieces)
+    if scores.shape[-1] <= _FEW:
+        losses = loss(scores.unsqueeze(-1) - scores.unsqueeze(-2)).to(positive.dtype)
+        return torch.einsum("...i,...ij,...j", positive, losses, negative).to(scores.dtype)
+    if scores.ndim == 1:
+        return _PairedMean.apply(scores[labels > 0], scores[labels < 0], loss)
+    rows = zip(scores, labels, strict=True)
+    return torch.stack([auc_risk(*row, loss, check=False) for row in rows])
 
 
 def corruption_rates(positive_fraction: float, keep_probability: float) -> tuple[float, float]:
@@ -379,49 +381,73 @@ def _pieces_of(loss: Loss) -> _Pieces | None:
     return _PIECES[loss]() if loss in _PIECES else None
 
 
-class _SortedMean(torch.autograd.Function):
-    """The mean over all pairs of a piecewise linear loss, one sorted search for each kink."""
+class _PiecewiseMean(torch.autograd.Function):
+    """The mean over all pairs of a piecewise linear loss: a line, and a search for each kink."""
 
     @staticmethod
-    def forward(ctx: Any, pos: torch.Tensor, neg: torch.Tensor, pieces: _Pieces) -> torch.Tensor:  # noqa: ANN401
-        # In double precision, for the sums of a million scores would eat up the digits of a single.
-        high, up = pos.double().sort()
-        low, down = neg.double().sort()
-        value = pieces.intercept + pieces.slope * (high.mean() - low.mean())
-        slopes_high = torch.full_like(high, pieces.slope / len(high))
-        slopes_low = torch.full_like(low, -pieces.slope / len(low))
-        for knee, change in pieces.right:
-            value += change * _add_excess(high - knee, low, change, slopes_high, slopes_low)
-        for knee, change in pieces.left:
-            value += change * _add_excess(low + knee, high, change, slopes_low, slopes_high)
-        ctx.save_for_backward(
-            torch.empty_like(slopes_high).index_copy_(0, up, slopes_high).to(pos.dtype),
-            torch.empty_like(slopes_low).index_copy_(0, down, slopes_low).to(neg.dtype),
-        )
-        return value.to(pos.dtype)
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        scores: torch.Tensor,
+        positive: torch.Tensor,
+        negative: torch.Tensor,
+        pieces: _Pieces,
+    ) -> torch.Tensor:
+        wide = scores.double()
+        value = pieces.intercept + pieces.slope * ((positive - negative) * wide).sum(-1)
+        slopes = pieces.slope * (positive - negative)
+        # A pair is beyond a kink on the right if the positive, moved left by it, is above the
+        # negative; on the left, if the negative, moved right, is above the positive.
+        kinks = [(-knee, change, positive, negative) for knee, change in pieces.right]
+        kinks += [(knee, change, negative, positive) for knee, change in pieces.left]
+        kinks = [kink for kink in kinks if _is_reached(wide, *kink)]
+        if kinks:
+            ordered, order = wide.sort()
+            for shift, change, upper, lower in kinks:
+                weights = upper.gather(-1, order), lower.gather(-1, order)
+                excess, excess_slopes = _mean_excess(ordered, shift, *weights)
+                value += change * excess
+                slopes.scatter_add_(-1, order, change * excess_slopes)
+        ctx.save_for_backward(slopes.to(scores.dtype))
+        return value.to(scores.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
-        slopes_pos, slopes_neg = ctx.saved_tensors
-        return grad * slopes_pos, grad * slopes_neg, None
+        [slopes] = ctx.saved_tensors
+        return grad.unsqueeze(-1) * slopes, None, None, None
 
 
-def _add_excess(
-    a: torch.Tensor, b: torch.Tensor, change: float, slopes_a: torch.Tensor, slopes_b: torch.Tensor
-) -> torch.Tensor | float:
-    """Return the mean of max(a_i - b_j, 0) for sorted a, b; add its slopes, times `change`."""
-    if a[-1] < b[0]:
-        return 0.0  # no pair is beyond the kink, as is usual at the barriers
-    below = torch.searchsorted(b, a)
-    sums = functional.pad(b.cumsum(0), (1, 0))
-    pairs = len(a) * len(b)
+def _is_reached(
+    scores: torch.Tensor, shift: float, _: float, upper: torch.Tensor, lower: torch.Tensor
+) -> bool:
+    """Whether any pair is at a kink or beyond; at the barriers there is usually none."""
+    highest = scores.masked_fill(upper == 0, -math.inf).amax(-1) + shift
+    return bool((highest >= scores.masked_fill(lower == 0, math.inf).amin(-1)).any())
+
+
+def _mean_excess(
+    scores: torch.Tensor, shift: float, upper: torch.Tensor, lower: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the mean of max(s_i + shift - s_j, 0) over all pairs, and its slope in every score.
+
+    `scores` ascend along the last dimension; `upper` holds the weight of each as s_i, and `lower`
+    as s_j.
+    """
+    moved = scores + shift
+    below, up_to = (torch.searchsorted(scores, moved, right=right) for right in (False, True))
+    below_moved, up_to_moved = (
+        torch.searchsorted(moved, scores, right=right) for right in (False, True)
+    )
+    under, weighted, over = (_running_sums(x) for x in (lower, lower * scores, upper))
+    excess = moved * under.gather(-1, below) - weighted.gather(-1, below)
     # A pair on the kink itself counts half, so both ends of a run of ties are wanted.
-    twice_covered = (below + torch.searchsorted(b, a, right=True)).double()
-    twice_missing = (torch.searchsorted(a, b) + torch.searchsorted(a, b, right=True)).double()
-    slopes_a += change / (2 * pairs) * twice_covered
-    slopes_b -= change / (2 * pairs) * (2 * len(a) - twice_missing)
-    return (below * a - sums[below]).sum() / pairs
+    covered = (under.gather(-1, below) + under.gather(-1, up_to)) / 2
+    missed = (over.gather(-1, below_moved) + over.gather(-1, up_to_moved)) / 2
+    return (upper * excess).sum(-1), upper * covered - lower * (over[..., -1:] - missed)
+
+
+def _running_sums(values: torch.Tensor) -> torch.Tensor:
+    return functional.pad(values.cumsum(-1), (1, 0))
 
 
 class _PairedMean(torch.autograd.Function):
@@ -431,7 +457,7 @@ class _PairedMean(torch.autograd.Function):
     def forward(ctx: Any, pos: torch.Tensor, neg: torch.Tensor, loss: Loss) -> torch.Tensor:  # noqa: ANN401
         total = torch.zeros((), dtype=torch.float64, device=pos.device)
         slopes_pos, slopes_neg = [], torch.zeros_like(neg, dtype=torch.float64)
-        for rows in pos.split(max(1, _CHUNK // len(neg))):
+        for rows in pos.split(max(1, _CHUNK // max(1, len(neg)))):
             with torch.enable_grad():
                 margins = (rows.detach()[:, None] - neg.detach()).requires_grad_()
                 losses = loss(margins).sum(dtype=torch.float64)
@@ -445,7 +471,11 @@ class _PairedMean(torch.autograd.Function):
         )
         return (total / pairs).to(pos.dtype)
 
-    backward = _SortedMean.backward
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
+        slopes_pos, slopes_neg = ctx.saved_tensors
+        return grad * slopes_pos, grad * slopes_neg, None
 
 
 def _mean_square(
@@ -462,29 +492,37 @@ def _class_weights(
     scores: torch.Tensor, labels: torch.Tensor, loss: Loss, check: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return 1 / (size of its class) for each positive, 0 elsewhere; and so for negatives."""
+    _check_arguments(scores, labels, loss, check)
+    members = labels > 0, labels < 0
+    counts = [which.sum(-1, keepdim=True) for which in members]
+    if check:
+        _check_labels(labels, counts)
+    positive, negative = (
+        which / size.double() for which, size in zip(members, counts, strict=True)
+    )
+    return positive, negative
+
+
+def _check_arguments(scores: torch.Tensor, labels: torch.Tensor, loss: Loss, check: bool) -> None:
     for name, value in {"scores": scores, "labels": labels}.items():
         if not isinstance(value, torch.Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    if not callable(loss):
-        raise TypeError(f"loss must be callable, got {type(loss).__name__}")
-    if not scores.is_floating_point():
-        raise TypeError(f"scores must be floats, got {scores.dtype}")
+    if scores.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"scores must be float32 or float64, got {scores.dtype}")
+    if labels.dtype == torch.bool or labels.is_complex():
+        raise TypeError(f"labels must be numbers, -1 or +1, got {labels.dtype}")
     if scores.ndim not in (1, 2):
         raise ValueError(f"scores must have one or two dimensions, got {tuple(scores.shape)}")
     if labels.shape != scores.shape:
         raise ValueError(f"labels must have the shape of scores, got {tuple(labels.shape)}")
-    positive, negative = labels > 0, labels < 0
-    counts = [members.sum(-1, keepdim=True) for members in (positive, negative)]
-    if check:
-        _check_labels(labels, counts)
-    return tuple(
-        members.to(scores.dtype) / count
-        for members, count in zip((positive, negative), counts, strict=True)
-    )
+    if not callable(loss):
+        raise TypeError(f"loss must be callable, got {type(loss).__name__}")
+    if not isinstance(check, bool):
+        raise TypeError(f"check must be True or False, got {type(check).__name__}")
 
 
 def _check_labels(labels: torch.Tensor, counts: list[torch.Tensor]) -> None:
-    if not bool((labels.abs() == 1).all()):
+    if not bool(((labels == 1) | (labels == -1)).all()):
         raise ValueError("labels must be -1 or +1; a record is not")
     for name, count in zip(("+1", "-1"), counts, strict=True):
         if not bool((count > 0).all()):
