@@ -4,113 +4,21 @@ Needs the site in _build/html (``make book``) and Debian's chromium with playwri
 (``make browser``); skipped, with the reason, where one of them is missing.
 """
 
-import functools
-import http.server
-import os
-import shutil
-import threading
-from pathlib import Path
-
 import pytest
+from visits import PAGES, PHONE, serious_violations
 
 pytestmark = pytest.mark.browser
 
-SITE = Path(os.environ.get("DPNOTES_SITE", Path(__file__).parents[1] / "_build" / "html"))
-PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/*.html"))
 CHAPTER = "book/randomized_response.html"
-PHONE = {"width": 375, "height": 812}
-LAPTOP = {"width": 1280, "height": 900}
-
-# Chromium itself asks for updates and the like; none of that may pass for a page's own request.
-OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def site():
-    """Serve the built site on the loopback interface and give its address."""
-    if not PAGES:
-        reason = "the book is not built: run `make book` first"
-        required = os.environ.get("DPNOTES_BROWSER") == "required"
-        (pytest.fail if required else pytest.skip)(reason)
-    handler = functools.partial(QuietHandler, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=OPTIONS
-        )
-        yield chromium
-        chromium.close()
-
-
-class Visit:
-    """A page in a fresh browser context, with all that it asked for and complained about."""
-
-    def __init__(self, browser, site, viewport=LAPTOP, scheme="light"):
-        self.site = site
-        self.context = browser.new_context(viewport=viewport, color_scheme=scheme)
-        self.page = self.context.new_page()
-        self.requests, self.complaints = [], []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", self._listen)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.complaints.append(request.url))
-        self.page.on("response", self._check)
-
-    def _listen(self, message):
-        if message.type == "error":
-            self.complaints.append(message.text)
-
-    def _check(self, response):
-        if response.status >= 400:
-            self.complaints.append(f"{response.status} {response.url}")
-
-    def go(self, path):
-        self.page.goto(self.site + path, wait_until="load")
-        # MathJax promises to be done; a page without mathematics has none to wait for.
-        self.page.evaluate("() => window.MathJax?.startup?.promise")
-        return self.page
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.context.close()
-
-
-@pytest.fixture
-def visit(browser, site):
-    return functools.partial(Visit, browser, site)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_loads_without_an_error_and_without_leaving_the_site(visit, site, path):
+def test_a_page_loads_without_an_error_and_without_leaving_the_site(visit, path):
     with visit() as visitor:
         page = visitor.go(path)
         assert page.locator("h1").count() >= 1
         assert visitor.complaints == []
-        abroad = [url for url in visitor.requests if not url.startswith((site, "data:", "blob:"))]
-        assert abroad == []
+        assert visitor.abroad() == []
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -137,28 +45,15 @@ def test_a_page_fits_a_phone(visit, path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_no_serious_accessibility_violation(visit, path, scheme):
-    from axe_playwright_python.sync_playwright import Axe
-
     with visit(scheme=scheme) as visitor:
-        page = visitor.go(path)
-        found = Axe().run(page).response["violations"]
-        serious = [
-            (rule["id"], node["target"], node["html"][:120])
-            for rule in found
-            if rule["impact"] in ("serious", "critical")
-            for node in rule["nodes"]
-        ]
-        assert serious == []
+        assert serious_violations(visitor.go(path)) == []
 
 
 def test_axe_would_notice_a_picture_without_alternative_text(visit):
-    from axe_playwright_python.sync_playwright import Axe
-
     with visit() as visitor:
         page = visitor.go(CHAPTER)
         page.locator(".cell_output img").first.evaluate("node => node.removeAttribute('alt')")
-        found = Axe().run(page).response["violations"]
-        assert "image-alt" in {rule["id"] for rule in found}
+        assert "image-alt" in {rule for rule, *_ in serious_violations(page)}
 
 
 def test_search_finds_a_chapter(visit):

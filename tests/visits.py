@@ -1,0 +1,120 @@
+"""The built site in a real browser: what the browser tests share."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+SITE = Path(os.environ.get("DPNOTES_SITE", Path(__file__).parents[1] / "_build" / "html"))
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/*.html"))
+PHONE = {"width": 375, "height": 812}
+LAPTOP = {"width": 1280, "height": 900}
+
+# Chromium itself asks for updates and the like; none of that may pass for a page's own request.
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def absent(reason):
+    """Skip for a reason, or fail where the browser tests were promised to run."""
+    required = os.environ.get("DPNOTES_BROWSER") == "required"
+    (pytest.fail if required else pytest.skip)(reason)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serve files and keep silent about it."""
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Visit:
+    """A page in a fresh browser context, with all that it asked for and complained about."""
+
+    def __init__(self, browser, site, viewport=LAPTOP, scheme="light", scripts=True):
+        self.site = site
+        self.context = browser.new_context(
+            viewport=viewport, color_scheme=scheme, java_script_enabled=scripts
+        )
+        self.page = self.context.new_page()
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", self._listen)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.complaints.append(request.url))
+        self.page.on("response", self._check)
+
+    def _listen(self, message):
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def _check(self, response):
+        if response.status >= 400:
+            self.complaints.append(f"{response.status} {response.url}")
+
+    def go(self, path):
+        self.page.goto(self.site + path, wait_until="load")
+        # MathJax promises to be done; a page without mathematics has none to wait for.
+        self.page.evaluate("() => window.MathJax?.startup?.promise")
+        return self.page
+
+    def abroad(self):
+        """Return the requests that left the site."""
+        return [url for url in self.requests if not url.startswith((self.site, "data:", "blob:"))]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.context.close()
+
+
+def serious_violations(page):
+    """Return what axe finds serious or critical, as (rule, target, html)."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    return [
+        (rule["id"], node["target"], node["html"][:120])
+        for rule in Axe().run(page).response["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+@pytest.fixture(scope="module")
+def site():
+    """Serve the built site on the loopback interface and give its address."""
+    if not PAGES:
+        absent("the book is not built: run `make book` first")
+    handler = functools.partial(QuietHandler, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=OPTIONS
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser, site):
+    return functools.partial(Visit, browser, site)
