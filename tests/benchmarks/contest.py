@@ -114,6 +114,10 @@ def _response_variance(counts):
     return randomized_response.variance(counts, EPSILON)
 
 
+def _label_variance(counts):
+    return randomized_response.variance(counts, EPSILON / 2)
+
+
 def _unary_variance(counts):
     return unary_encoding.variance(counts, *unary_encoding.probabilities(EPSILON))
 
@@ -131,6 +135,20 @@ UNARY = Job(
     10**6,
     16,
     _unary_variance,
+)
+LABELS = Job(
+    "labels",
+    "Labels under the exponential mechanism: privatize and estimate",
+    10**5,
+    2,
+    _label_variance,
+)
+SCORES = Job(
+    "scores",
+    "Labels under the exponential mechanism: the law of the number kept",
+    10**6,
+    2,
+    _label_variance,
 )
 WIDE = Job(
     "wide unary encoding",

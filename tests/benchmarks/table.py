@@ -26,9 +26,12 @@ def render(results):
 
 def goals(results):
     """Return (goal, measured, whether it holds) for every goal that could be measured."""
-    response, unary, wide, collector = (
+    response, unary, wide, collector, labels, scores = (
         _Job(results, name)
-        for name in ("randomized response", "unary encoding", "wide unary encoding", "collector")
+        for name in (
+            *("randomized response", "unary encoding", "wide unary encoding", "collector"),
+            *("labels", "scores"),
+        )
     )
     opendp, secure = response.time("OpenDP, one bit vector"), response.time("dpnotes' coins, `os.")
     found = [
@@ -46,6 +49,13 @@ def goals(results):
         ),
         _at_most("unary encoding of a wide domain, times the limit", 1.5, wide.to_limit()),
         _at_most("a collection of a billion users, in milliseconds", 1.0, collector.milliseconds()),
+        _at_most("labels under the exponential mechanism, times the limit", 2.5, labels.to_limit()),
+        _at_most(
+            "the same with eight bytes a label",
+            2.5,
+            _quotient(labels.time("dpnotes, eight bytes"), labels.best("limit")),
+        ),
+        _at_least("the law of the number kept, scipy's time over ours", 1.0, scores.to_peer()),
     ]
     return [goal for goal in found if goal is not None]
 

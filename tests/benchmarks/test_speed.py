@@ -3,6 +3,7 @@
 import time
 import tracemalloc
 
+import contest_exponential_mechanism
 import contest_randomized_response
 import contest_unary_encoding
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from contest import CONTENDERS, true_counts
 from machine import version
 
-MODULES = (contest_randomized_response, contest_unary_encoding)
+MODULES = (contest_randomized_response, contest_unary_encoding, contest_exponential_mechanism)
 
 
 # What a peer warns of is its own affair. Processor time is what a clock shows on a quiet machine,
