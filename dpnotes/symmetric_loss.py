@@ -401,7 +401,7 @@ class _PiecewiseMean(torch.autograd.Function):
         kinks += [(knee, change, negative, positive) for knee, change in pieces.left]
         kinks = [kink for kink in kinks if _is_reached(wide, *kink)]
         if kinks:
-            ordered, order = wide.sort()
+            ordered, order = wide.contiguous().sort()
             for shift, change, upper, lower in kinks:
                 weights = upper.gather(-1, order), lower.gather(-1, order)
                 excess, excess_slopes = _mean_excess(ordered, shift, *weights)

@@ -6,13 +6,14 @@ read once for all, the first layer is a single large product, and a run in an en
 run that one gets alone. All random numbers are drawn on the CPU, so that a GPU sees the same ones.
 """
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +26,8 @@ Risk = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Builder = Callable[[int, torch.Generator], nn.Module]
 
 _PRECISIONS = ("float32", "bfloat16")
+# Patches from which whitening is learnt.
+_PATCHES = 20_000
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Schedule:
     evaluate_after : tuple of int
         The epochs after which test scores are kept; always after the last one.
     precision : {"float32", "bfloat16"}
-        The type in which layers multiply; weights stay in single precision.
+        The type in which layers multiply while training; weights, risks and test scores are in
+        single precision.
 
     Raises
     ------
@@ -132,8 +136,11 @@ def fit(
     Raises
     ------
     ValueError
-        If the shapes of inputs, labels and risks do not fit together, there are fewer inputs
-        than a batch holds, or the checkpoint is of another training.
+        If the shapes of inputs, labels, risks and names do not fit together, there are fewer
+        inputs than a batch holds, the seed is out of range, or the checkpoint is of another
+        training.
+    TypeError
+        If a parameter is of the wrong kind.
     FloatingPointError
         If a run's risk is no longer finite: a diverged run, or a batch without one of the classes.
 
@@ -145,25 +152,21 @@ def fit(
     >>> fit(linear(1), x, x.T.sign(), [logistic], x, schedule, seed=0).scores[20].round() > 0
     array([[False, False,  True,  True]])
     """
-    _check_shapes(inputs, labels, risks, schedule)
-    names = [f"{run}" for run in range(len(risks))] if names is None else names
+    _check_kinds(build, inputs, test_inputs, labels, schedule, checkpoint, report)
+    names = range(len(labels)) if names is None else names
+    _check_sizes(inputs, labels, risks, names, schedule)
+    check_integer("seed", seed, low=0, high=2**63 - 1)
     generator = torch.Generator().manual_seed(seed)
     network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
-    trainer = _Trainer(network, generator, schedule, seed)
+    trainer = _Trainer(network, generator, schedule, _identity(seed, schedule, names, labels))
     first = trainer.restore(checkpoint) if checkpoint and Path(checkpoint).exists() else 1
     groups = [(risk, len(list(runs))) for risk, runs in groupby(risks)]
     kept = {*schedule.evaluate_after, schedule.epochs}
     for epoch in range(first, schedule.epochs + 1):
         began = time.perf_counter()
-        means = trainer.run_epoch(inputs, labels, groups)
-        for name, mean in zip(names, means, strict=True):
-            if not np.isfinite(mean):
-                raise FloatingPointError(
-                    f"the risk of run {name} is {mean} in epoch {epoch}: it diverged, or a batch "
-                    "lacks one of its classes"
-                )
+        _check_finite(names, trainer.run_epoch(inputs, labels, groups), epoch)
         if epoch in kept:
-            trainer.scores[epoch] = predict(network, test_inputs, precision=schedule.precision)
+            trainer.scores[epoch] = predict(network, test_inputs)
             if checkpoint:
                 trainer.save(checkpoint, epoch)
         if report:
@@ -172,14 +175,8 @@ def fit(
     return Fit(network.eval(), trainer.scores)
 
 
-def predict(
-    network: nn.Module,
-    inputs: torch.Tensor,
-    *,
-    precision: str = "float32",
-    batch_size: int = 500,
-) -> np.ndarray:
-    """Return the scores that every run gives to every example.
+def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) -> np.ndarray:
+    """Return the scores that every run gives to every example, in single precision.
 
     Parameters
     ----------
@@ -187,8 +184,6 @@ def predict(
         As `fit` trains it.
     inputs : Tensor
         Examples along the first dimension, on the device of the network.
-    precision : {"float32", "bfloat16"}
-        As in `Schedule`.
     batch_size : int
         Examples at a time, at least 1.
 
@@ -208,11 +203,12 @@ def predict(
     >>> predict(network, torch.ones(3, 1)).shape
     (2, 3)
     """
-    check_choice("precision", precision, _PRECISIONS)
+    _check_kind("network", network, nn.Module, "a torch module")
+    _check_kind("inputs", inputs, torch.Tensor, "a tensor")
     check_integer("batch_size", batch_size, low=1)
     network.eval()
-    with torch.no_grad(), _autocast(inputs.device, precision):
-        scores = [network(batch).squeeze(-1).float() for batch in inputs.split(batch_size)]
+    with torch.no_grad():
+        scores = [network(batch).squeeze(-1) for batch in inputs.split(batch_size)]
     return torch.cat(scores, dim=1).cpu().numpy()
 
 
@@ -220,11 +216,14 @@ class _Trainer:
     """What changes while an ensemble is trained, and can be put aside and taken up again."""
 
     def __init__(
-        self, network: nn.Module, generator: torch.Generator, schedule: Schedule, seed: int
+        self,
+        network: nn.Module,
+        generator: torch.Generator,
+        schedule: Schedule,
+        identity: dict[str, Any],
     ) -> None:
         self.network, self.generator, self.schedule = network, generator, schedule
-        self.scores: dict[int, np.ndarray] = {}
-        self.identity = {"seed": seed, **asdict(schedule)}
+        self.identity, self.scores = identity, dict[int, np.ndarray]()
         self.optimizer = torch.optim.Adam(
             network.parameters(),
             lr=schedule.learning_rate,
@@ -271,7 +270,9 @@ class _Trainer:
         """Take up a saved state, and return the epoch that comes next."""
         state = torch.load(path, map_location="cpu", weights_only=True)
         if state["identity"] != self.identity:
-            raise ValueError(f"checkpoint must be of the same seed and schedule, got {path}")
+            raise ValueError(
+                f"checkpoint must be of the same runs, labels, seed and schedule, got {path}"
+            )
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"])
@@ -291,17 +292,69 @@ def _autocast(device: torch.device, precision: str) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
 
 
-def _check_shapes(
-    inputs: torch.Tensor, labels: torch.Tensor, risks: Sequence[Risk], schedule: Schedule
+def _identity(
+    seed: int, schedule: Schedule, names: Sequence[str], labels: torch.Tensor
+) -> dict[str, Any]:
+    """Return what a checkpoint must agree in; of the labels, which may be private, a digest."""
+    digest = hashlib.sha256(labels.cpu().numpy().tobytes()).hexdigest()
+    return {"seed": seed, **asdict(schedule), "names": list(names), "labels": digest}
+
+
+def _check_finite(names: Sequence[str], means: np.ndarray, epoch: int) -> None:
+    for name, mean in zip(names, means, strict=True):
+        if not np.isfinite(mean):
+            raise FloatingPointError(
+                f"the risk of run {name} is {mean} in epoch {epoch}: it diverged, or a batch "
+                "lacks one of its classes"
+            )
+
+
+def _check_kinds(
+    build: Builder,
+    inputs: torch.Tensor,
+    test_inputs: torch.Tensor,
+    labels: torch.Tensor,
+    schedule: Schedule,
+    checkpoint: str | os.PathLike | None,
+    report: Callable[[str], None] | None,
 ) -> None:
+    if not callable(build):
+        raise TypeError(f"build must be callable, got {type(build).__name__}")
+    tensors = {"inputs": inputs, "test_inputs": test_inputs, "labels": labels}
+    for name, value in tensors.items():
+        _check_kind(name, value, torch.Tensor, "a tensor")
+    _check_kind("schedule", schedule, Schedule, "a Schedule")
+    _check_kind("checkpoint", checkpoint, str | os.PathLike | None, "a path or None")
+    if report is not None and not callable(report):
+        raise TypeError(f"report must be callable or None, got {type(report).__name__}")
+
+
+def _check_sizes(
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    risks: Sequence[Risk],
+    names: Sequence[str],
+    schedule: Schedule,
+) -> None:
+    _check_kind("risks", risks, Sequence, "a sequence of functions")
+    _check_kind("names", names, Sequence, "a sequence of strings or None")
+    if not risks or not all(map(callable, risks)):
+        raise ValueError("risks must hold one function or more, and nothing else")
+    if len(names) != len(risks):
+        raise ValueError(f"names must be as many as risks, {len(risks)}, got {len(names)}")
     expected = (len(risks), len(inputs))
-    if tuple(labels.shape) != expected or not risks:
+    if tuple(labels.shape) != expected:
         raise ValueError(
             f"labels must have a row for each of the risks and a column for each of the inputs, "
             f"{expected}, got {tuple(labels.shape)}"
         )
     if len(inputs) < schedule.batch_size:
         raise ValueError(f"inputs must fill a batch of {schedule.batch_size}, got {len(inputs)}")
+
+
+def _check_kind(name: str, value: object, kind: Any, words: str) -> None:  # noqa: ANN401
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {words}, got {type(value).__name__}")
 
 
 def linear(features: int) -> Builder:
@@ -328,7 +381,12 @@ def linear(features: int) -> Builder:
     torch.Size([5, 2, 1])
     """
     check_integer("features", features, low=1)
-    return lambda runs, generator: _Linear(runs, features, 1, generator)
+
+    def build(runs: int, generator: torch.Generator) -> nn.Module:
+        _check_builder(runs, generator)
+        return _Linear(runs, features, 1, generator)
+
+    return build
 
 
 def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
@@ -349,7 +407,7 @@ def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
     Raises
     ------
     ValueError, TypeError
-        If the number of runs is out of range or of the wrong kind.
+        If the number of runs is out of range, or a parameter is of the wrong kind.
 
     Notes
     -----
@@ -362,7 +420,7 @@ def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
     >>> network(torch.zeros(3, 32, 32, 3, dtype=torch.uint8)).shape
     torch.Size([2, 3, 1])
     """
-    check_integer("runs", runs, low=1)
+    _check_builder(runs, generator)
     return nn.Sequential(
         _Images(),
         _Convolution(runs, 3, 18, 5, generator, shared=True),
@@ -394,7 +452,7 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
     Raises
     ------
     ValueError, TypeError
-        If the number of runs is out of range or of the wrong kind.
+        If the number of runs is out of range, or a parameter is of the wrong kind.
 
     Notes
     -----
@@ -407,7 +465,7 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
     >>> network(torch.zeros(3, 32, 32, 3, dtype=torch.uint8)).shape
     torch.Size([2, 3, 1])
     """
-    check_integer("runs", runs, low=1)
+    _check_builder(runs, generator)
     layers: list[nn.Module] = [_Images()]
     for inputs, outputs in ((3, 16), (16, 32), (32, 64)):
         shared = inputs == 3
@@ -418,6 +476,11 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
     return nn.Sequential(
         *layers, nn.AdaptiveAvgPool2d(1), _PerRun(runs), _Linear(runs, 64, 1, generator)
     )
+
+
+def _check_builder(runs: int, generator: torch.Generator) -> None:
+    check_integer("runs", runs, low=1)
+    _check_kind("generator", generator, torch.Generator, "a torch generator")
 
 
 def patch_features(
@@ -439,7 +502,7 @@ def patch_features(
     test : ndarray of uint8, shape (m, height, width, channels)
         More images to describe.
     filters, size, stride : int
-        How many patches, their side and the step between their positions, in pixels.
+        How many patches, up to 20,000; their side and the step between their positions, in pixels.
     rng : Generator, int or None
         Draws the patches, as in `numpy.random.default_rng`.
 
@@ -464,12 +527,25 @@ def patch_features(
     >>> [part.shape for part in patch_features(images, images[:7], filters=4, rng=0)]
     [(50, 32), (7, 32)]
     """
-    for name, value in {"filters": filters, "size": size, "stride": stride}.items():
-        check_integer(name, value, low=1)
+    _check_images("train", train)
+    _check_images("test", test)
+    if test.shape[1:] != train.shape[1:]:
+        raise ValueError(f"test must have images of {train.shape[1:]}, got {test.shape[1:]}")
+    check_integer("filters", filters, low=1, high=_PATCHES)
+    check_integer("size", size, low=1, high=min(train.shape[1:3]))
+    check_integer("stride", stride, low=1)
     weights, offset = _whitened_patches(train, filters, size, np.random.default_rng(rng))
     known, unknown = (_responses(part, weights, offset, stride) for part in (train, test))
     mean, deviation = known.mean(0), known.std(0) + 1e-6
     return ((known - mean) / deviation).numpy(), ((unknown - mean) / deviation).numpy()
+
+
+def _check_images(name: str, images: np.ndarray) -> None:
+    allowed = "a non-empty array of bytes (n, height, width, channels)"
+    if not isinstance(images, np.ndarray) or images.dtype != np.uint8:
+        raise TypeError(f"{name} must be {allowed}")
+    if images.ndim != 4 or images.size == 0:
+        raise ValueError(f"{name} must be {allowed}, got shape {images.shape}")
 
 
 def _whitened_patches(
@@ -477,8 +553,8 @@ def _whitened_patches(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return filters (filters, channels, size, size), and what to add to their responses."""
     windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
-    where = [rng.integers(extent, size=20_000) for extent in windows.shape[:3]]
-    patches = windows[tuple(where)].reshape(20_000, -1) / 255.0
+    where = [rng.integers(extent, size=_PATCHES) for extent in windows.shape[:3]]
+    patches = windows[tuple(where)].reshape(_PATCHES, -1) / 255.0
     mean = patches.mean(0)
     variances, directions = np.linalg.eigh(np.cov(patches.T))
     whiten = directions / np.sqrt(variances + 0.1 * variances.mean()) @ directions.T

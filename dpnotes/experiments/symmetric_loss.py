@@ -1,16 +1,32 @@
-"""Airplanes against horses through private labels: losses x objectives x epsilons x seeds.
+"""Real images through private labels: losses x objectives x epsilons x seeds, on clean tests.
 
-The whole grid is one command:
+The whole grid is one command, and a cut of it that two processor cores can do is another:
 
     python -m dpnotes.experiments.symmetric_loss --device cuda --out symmetric_loss.json
+    python -m dpnotes.experiments.symmetric_loss --small --out symmetric_loss.json
 
-All 10,000 training images of the two classes of CIFAR-10 are used, with labels drawn by the
-exponential mechanism at epsilon, which is randomized response at epsilon / 2. The 2,000 test
-images keep their true labels.
+Labels are drawn by the exponential mechanism at epsilon, which is randomized response at
+epsilon / 2: that is what they really cost. Test images keep their true labels.
 
-A *unit* is one network and one seed, with every loss, objective and epsilon as one ensemble. The
-file grows unit by unit, and a unit that it holds is not measured again. ``--part 2/5`` measures
-every fifth unit, from the second, and ``--merge FILES`` joins the files of parts.
+A *unit* is one data set, one network and one seed, with every loss, objective and epsilon as one
+ensemble. The file grows unit by unit, and a unit that it holds is not measured again.
+``--part 2/5`` measures every fifth unit, from the second, and ``--merge FILES`` joins the files of
+parts. The file is JSON:
+
+    {"experiment": "symmetric_loss",
+     "cut": null, or in words what was left out of the whole grid,
+     "data": {"cifar10": in words, "mnist": in words},
+     "units": [{
+        "data": "cifar10", "network": "patches", "seed": 0,
+        "setup": {"epochs", "batch_size", "learning_rate", "weight_decay", "precision",
+                  "evaluate_after": [1, ..., epochs], "losses", "objectives", "epsilons"},
+        "provenance": {"commit", "date", "device", "threads", ..., "seconds"},
+        "runs": [{"loss": "barrier hinge", "objective": "auc", "epsilon": 0.5 or null (no privacy),
+                  "flipped": the share of labels that lie,
+                  "accuracy": [after each epoch of evaluate_after], "median_accuracy": [...],
+                  "ber": [...], "auc": [...]}, ...]}, ...]}
+
+`summarize` averages a metric over the seeds, with its interval.
 """
 
 import argparse
@@ -23,7 +39,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +47,9 @@ import numpy as np
 import torch
 
 import dpnotes
-from dpnotes import randomized_response, training
+from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
+from dpnotes._checks import check_choice
 
 LOSSES = {
     "barrier hinge": losses.barrier_hinge_loss,
@@ -48,13 +65,15 @@ CORRECTED = "corrected logistic"
 OBJECTIVES = {"ber": losses.ber_risk, "auc": losses.auc_risk}
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, None)
 
-_PATCHES = {"filters": 128, "size": 6, "stride": 3}
-_OFTEN = (1, 2, 3, 5, 8, 12, 20, 30, 40, 50)
-SCHEDULES = {
-    "cnn": training.Schedule(evaluate_after=_OFTEN),
-    "convnet": training.Schedule(evaluate_after=_OFTEN, learning_rate=1e-3),
-    "patches": training.Schedule(evaluate_after=_OFTEN, learning_rate=1e-3),
+DATA = {
+    "cifar10": "CIFAR-10, airplane (+1) against horse (-1): 10,000 training and 2,000 test images",
+    "mnist": "MNIST, even (+1) against odd (-1): the first 30,000 training and 10,000 test images",
 }
+
+_NETWORKS = ("cnn", "convnet", "patches")
+_OFTEN = (1, 2, 5, 10, 20, 50)
+_REFERENCE = training.Schedule(evaluate_after=_OFTEN)
+_QUICK = replace(_REFERENCE, learning_rate=1e-3)
 
 
 class Run(NamedTuple):
@@ -70,8 +89,71 @@ class Run(NamedTuple):
         return f"{self.loss}, {self.objective}, epsilon {self.epsilon}"
 
 
+class Plan(NamedTuple):
+    """What is measured on one data set with one network.
+
+    Attributes
+    ----------
+    data : {"cifar10", "mnist"}
+        The images.
+    network : {"cnn", "convnet", "patches"}
+        The reference network, a small modern one, or a linear model of fixed patch features.
+    schedule : training.Schedule
+        How to train.
+    losses, objectives, epsilons : tuple
+        Whose combinations are run, as `list_runs` has them.
+    seeds : int
+        How often, with different noise, weights and orders.
+    """
+
+    data: str
+    network: str
+    schedule: training.Schedule
+    losses: tuple[str, ...] = (*LOSSES, CORRECTED)
+    objectives: tuple[str, ...] = tuple(OBJECTIVES)
+    epsilons: tuple[float | None, ...] = EPSILONS
+    seeds: int = 10
+
+
+# The reference set-up decays weights on CIFAR-10 alone.
+WHOLE = (
+    Plan("cifar10", "cnn", _REFERENCE),
+    Plan("cifar10", "convnet", _QUICK),
+    Plan("cifar10", "patches", _QUICK),
+    Plan("mnist", "cnn", replace(_REFERENCE, weight_decay=0.0)),
+    Plan("mnist", "convnet", replace(_QUICK, weight_decay=0.0)),
+    Plan("mnist", "patches", replace(_QUICK, weight_decay=0.0)),
+)
+
+_FEW = {
+    "losses": ("barrier hinge", "hinge", "logistic", CORRECTED),
+    "objectives": ("auc",),
+    "epsilons": (0.5, None),
+    "seeds": 2,
+}
+
+
+def _cut(schedule: training.Schedule, epochs: int, precision: str) -> training.Schedule:
+    often = tuple(epoch for epoch in _OFTEN if epoch <= epochs)
+    return replace(schedule, epochs=epochs, evaluate_after=often, precision=precision)
+
+
+SMALL = (
+    Plan("cifar10", "patches", _QUICK),
+    Plan("mnist", "patches", _cut(replace(_QUICK, weight_decay=0.0), 20, "float32")),
+    Plan("cifar10", "convnet", _cut(_QUICK, 10, "bfloat16"), **_FEW),
+    Plan("cifar10", "cnn", _cut(_REFERENCE, 10, "bfloat16"), **_FEW),
+)
+CUT = (
+    "What two processor cores do in 25 minutes: the patches on CIFAR-10 in full, and on MNIST for "
+    "20 epochs of 50. Left out: both networks on MNIST; and for both networks on CIFAR-10 the "
+    "epochs after the tenth of 50, the BER objective, the losses sigmoid, unhinged, ramp, square "
+    "and savage, the epsilons 0.1, 0.25, 1, 2 and 4, and all seeds but the first 2 of 10."
+)
+
+
 class Images(NamedTuple):
-    """The pair of classes: bytes (n, 32, 32, 3), and labels +1 (airplane) or -1 (horse)."""
+    """Bytes (n, height, width, channels), and labels +1 or -1."""
 
     x_train: np.ndarray
     y_train: np.ndarray
@@ -79,14 +161,18 @@ class Images(NamedTuple):
     y_test: np.ndarray
 
 
-def load_images(path: str | None = None) -> Images:
-    """Load the airplanes and horses of CIFAR-10.
+def load_images(data: str, path: str | None = None) -> Images:
+    """Load one of the two tasks.
 
     Parameters
     ----------
+    data : {"cifar10", "mnist"}
+        Airplanes (+1) and horses (-1) of CIFAR-10, or even (+1) and odd (-1) digits of MNIST, of
+        which the first 30,000 are trained on, as many as in the reference set-up.
     path : str, optional
-        A file from ``python -m dpnotes.datasets cifar10 --classes 0 7 --out pair.npz``. By default
-        the images come from where `dpnotes.datasets.load_cifar10` finds them.
+        A file that ``python -m dpnotes.datasets cifar10 --classes 0 7 --out FILE`` or
+        ``python -m dpnotes.datasets mnist --out FILE`` wrote. By default the images come from where
+        `dpnotes.datasets` finds them.
 
     Returns
     -------
@@ -96,25 +182,32 @@ def load_images(path: str | None = None) -> Images:
     Raises
     ------
     ValueError
-        If the file holds other classes.
+        If there is no such task, or the file holds other labels.
+    DatasetUnavailable
+        If the images are not on this machine.
 
     Examples
     --------
-    >>> load_images("pair.npz").x_train.shape  # doctest: +SKIP
+    >>> load_images("cifar10").x_train.shape  # doctest: +SKIP
     (10000, 32, 32, 3)
     """
-    if path is None:
-        from dpnotes.datasets import load_cifar10
-
-        parts = load_cifar10(classes=(0, 7))._asdict()
-    else:
+    check_choice("data", data, tuple(DATA))
+    if path is not None:
         with np.load(path, allow_pickle=False) as archive:
-            parts = {name: archive[name] for name in Images._fields}
+            found = {name: archive[name] for name in Images._fields}
+    elif data == "mnist":
+        found = datasets.load_mnist()._asdict()
+    else:
+        found = datasets.load_cifar10(classes=(0, 7))._asdict()
+    classes = {0, 7} if data == "cifar10" else set(range(10))
     for name in ("y_train", "y_test"):
-        if set(np.unique(parts[name])) != {0, 7}:
-            raise ValueError(f"path must hold CIFAR-10's classes 0 and 7, got {path}")
-        parts[name] = np.where(parts[name] == 0, 1, -1)
-    return Images(**parts)
+        if set(np.unique(found[name])) != classes:
+            raise ValueError(f"path must hold the classes {sorted(classes)} of {data}, got {path}")
+        found[name] = np.where(found[name] % 2 == 0, 1, -1)
+    if data == "mnist":
+        found |= {name: found[name][..., None] for name in ("x_train", "x_test")}
+        found |= {name: found[name][:30_000] for name in ("x_train", "y_train")}
+    return Images(**found)
 
 
 def list_runs(
@@ -147,11 +240,9 @@ def list_runs(
 
 
 def measure(
-    network: str,
+    plan: Plan,
     seed: int,
-    runs: Sequence[Run],
     images: Images,
-    schedule: training.Schedule,
     *,
     device: str = "cpu",
     checkpoint: Path | None = None,
@@ -160,16 +251,12 @@ def measure(
 
     Parameters
     ----------
-    network : {"cnn", "convnet", "patches"}
-        The reference network, a small modern one, or a linear model of fixed patch features.
+    plan : Plan
+        What to train, and how.
     seed : int
         Of the labels' noise, the initial weights, the order and the dropout.
-    runs : sequence of Run
-        What to train.
     images : Images
         The data.
-    schedule : training.Schedule
-        How to train.
     device : str
         Where, as torch has it.
     checkpoint : Path, optional
@@ -179,7 +266,8 @@ def measure(
     -------
     list of dict
         For each run its description, the share of labels that were flipped, and accuracy at
-        threshold 0, accuracy at the median score, balanced error and AUC at each evaluated epoch.
+        threshold 0, accuracy at the median of the test scores (a risk of pairs sets no threshold),
+        balanced error and AUC at each evaluated epoch.
 
     Raises
     ------
@@ -188,28 +276,29 @@ def measure(
 
     Examples
     --------
-    >>> measure("cnn", 0, runs, load_images(), SCHEDULES["cnn"])  # doctest: +SKIP
+    >>> measure(SMALL[0], 0, load_images("cifar10"))  # doctest: +SKIP
     """
-    flips = {epsilon: _keep(images.y_train, epsilon, seed) for _, _, epsilon in runs}
-    labels = np.stack([np.where(flips[run.epsilon], 1, -1) * images.y_train for run in runs])
-    build, inputs, tests = _inputs(network, images, seed)
+    runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
+    kept = {epsilon: _keep(images.y_train, epsilon, seed) for epsilon in plan.epsilons}
+    labels = np.stack([np.where(kept[run.epsilon], 1, -1) * images.y_train for run in runs])
+    build, inputs, tests = _inputs(plan.network, images, seed)
     fitted = training.fit(
         build,
         inputs.to(device),
         torch.tensor(labels, dtype=torch.float32, device=device),
         _risks(runs),
         tests.to(device),
-        schedule,
+        plan.schedule,
         seed=seed,
         names=[run.name for run in runs],
         checkpoint=checkpoint,
-        report=partial(print, f"{network}, seed {seed}:", file=sys.stderr, flush=True),
+        report=partial(_report, f"{plan.data}, {plan.network}, seed {seed}"),
     )
     rows = []
     for number, run in enumerate(runs):
         metrics = [_metrics(scores[number], images.y_test) for scores in fitted.scores.values()]
         columns = {name: [row[name] for row in metrics] for name in metrics[0]}
-        flipped = round(1 - float(flips[run.epsilon].mean()), 4)
+        flipped = round(1 - float(kept[run.epsilon].mean()), 4)
         rows.append({**run._asdict(), "flipped": flipped, **columns})
     return rows
 
@@ -220,7 +309,7 @@ def merge(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Parameters
     ----------
     documents : sequence of dict
-        Contents of result files.
+        Contents of result files, one or more.
 
     Returns
     -------
@@ -230,23 +319,42 @@ def merge(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If two parts were measured with different set-ups of one network.
+        If there is nothing to join, if a part is of the whole grid and another of a cut, or if two
+        were measured with different set-ups of one network.
 
     Examples
     --------
-    >>> merge([])["units"]
+    >>> merge([empty_document(None)])["units"]
     []
     """
-    units: dict[tuple[str, int], dict[str, Any]] = {}
+    if len({document["cut"] for document in documents}) != 1:
+        raise ValueError("documents must be of one grid: the whole one, or one cut")
+    units: dict[tuple[str, str, int], dict[str, Any]] = {}
     for unit in (unit for document in documents for unit in document["units"]):
-        _check_setup(units.values(), unit["network"], unit["setup"])
-        units.setdefault((unit["network"], unit["seed"]), unit)
-    return {
-        "experiment": "symmetric_loss",
-        "data": "CIFAR-10, airplane (+1) against horse (-1): 10,000 training images with labels "
-        "from the exponential mechanism at epsilon (label privacy epsilon / 2), 2,000 test images",
-        "units": [units[key] for key in sorted(units)],
-    }
+        _check_setup(units.values(), unit)
+        units.setdefault(_key(unit), unit)
+    return {**empty_document(documents[0]["cut"]), "units": [units[key] for key in sorted(units)]}
+
+
+def empty_document(cut: str | None) -> dict[str, Any]:
+    """Return a document without any unit.
+
+    Parameters
+    ----------
+    cut : str or None
+        What will be left out of the whole grid, in words.
+
+    Returns
+    -------
+    dict
+        What a file of results holds at first.
+
+    Examples
+    --------
+    >>> empty_document(None)["experiment"]
+    'symmetric_loss'
+    """
+    return {"experiment": "symmetric_loss", "cut": cut, "data": DATA, "units": []}
 
 
 def summarize(
@@ -266,8 +374,8 @@ def summarize(
     Returns
     -------
     list of dict
-        For each network, loss, objective and epsilon: "mean", "half_width" of the 95 % interval
-        (Student's t; NaN with a single seed) and "seeds".
+        For each data set, network, loss, objective and epsilon: "mean", "half_width" of the 95 %
+        interval (Student's t; NaN with a single seed) and "seeds".
 
     Raises
     ------
@@ -276,7 +384,7 @@ def summarize(
 
     Examples
     --------
-    >>> summarize(merge([]), "auc")
+    >>> summarize(empty_document(None), "auc")
     []
     """
     from scipy.stats import t
@@ -286,20 +394,30 @@ def summarize(
         epochs = unit["setup"]["evaluate_after"]
         column = -1 if epoch is None else epochs.index(epoch)
         for run in unit["runs"]:
-            key = (unit["network"], run["loss"], run["objective"], run["epsilon"])
+            key = (unit["data"], unit["network"], run["loss"], run["objective"], run["epsilon"])
             values.setdefault(key, []).append(run[metric][column])
     rows = []
     for key, found in values.items():
         n = len(found)
         width = t.ppf(0.975, n - 1) * np.std(found, ddof=1) / math.sqrt(n) if n > 1 else math.nan
-        names = dict(zip(("network", "loss", "objective", "epsilon"), key, strict=True))
-        rows.append({**names, "mean": float(np.mean(found)), "half_width": width, "seeds": n})
+        names = zip(("data", "network", "loss", "objective", "epsilon"), key, strict=True)
+        mean = {"mean": float(np.mean(found)), "half_width": float(width), "seeds": n}
+        rows.append(dict(names) | mean)
     return rows
 
 
-def _check_setup(units: Iterable[dict[str, Any]], network: str, setup: dict[str, Any]) -> None:
-    if any(unit["network"] == network and unit["setup"] != setup for unit in units):
-        raise ValueError(f"results of {network} must come from one set-up")
+def _key(unit: dict[str, Any]) -> tuple[str, str, int]:
+    return unit["data"], unit["network"], unit["seed"]
+
+
+def _check_setup(units: Iterable[dict[str, Any]], new: dict[str, Any]) -> None:
+    for unit in units:
+        if _key(unit)[:2] == _key(new)[:2] and unit["setup"] != new["setup"]:
+            raise ValueError(f"results of {_key(new)[:2]} must come from one set-up")
+
+
+def _report(unit: str, progress: str) -> None:
+    print(f"{unit}: {progress}", file=sys.stderr, flush=True)
 
 
 def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
@@ -315,10 +433,17 @@ def _inputs(
     network: str, images: Images, seed: int
 ) -> tuple[training.Builder, torch.Tensor, torch.Tensor]:
     if network == "patches":
-        features = training.patch_features(images.x_train, images.x_test, **_PATCHES, rng=seed)
+        features = training.patch_features(images.x_train, images.x_test, rng=seed)
         return training.linear(features[0].shape[1]), *map(torch.from_numpy, features)
     build = {"cnn": training.reference_cnn, "convnet": training.small_convnet}[network]
-    return build, torch.from_numpy(images.x_train), torch.from_numpy(images.x_test)
+    return build, _in_colour(images.x_train), _in_colour(images.x_test)
+
+
+def _in_colour(images: np.ndarray) -> torch.Tensor:
+    """Give digits a margin and two more equal channels, so that one network fits both tasks."""
+    if images.shape[-1] == 1:
+        images = np.pad(images, [(0, 0), (2, 2), (2, 2), (0, 0)]).repeat(3, axis=-1)
+    return torch.from_numpy(images)
 
 
 def _risks(runs: Sequence[Run]) -> list[training.Risk]:
@@ -357,7 +482,7 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
         "ber": 1 - (right[labels > 0].mean() + right[labels < 0].mean()) / 2,
         "auc": below.mean() / (2 * len(negative)),
     }
-    return {name: round(float(value), 5) for name, value in metrics.items()}
+    return {name: round(float(value), 4) for name, value in metrics.items()}
 
 
 def _provenance(device: str, seconds: float) -> dict[str, Any]:
@@ -370,7 +495,7 @@ def _provenance(device: str, seconds: float) -> dict[str, Any]:
     return {
         "commit": commit,
         "date": datetime.now(UTC).date().isoformat(),
-        "device": torch.cuda.get_device_name() if on_gpu else f"CPU {platform.machine()}",
+        "device": torch.cuda.get_device_name() if on_gpu else f"CPU, {_processor()}",
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -380,14 +505,22 @@ def _provenance(device: str, seconds: float) -> dict[str, Any]:
     }
 
 
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
 def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"units": []}
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
     """Write a document under its name only when it is whole, with one run a line."""
     text = json.dumps(document, separators=(",", ":"))
-    text = text.replace('{"network"', '\n{"network"').replace('{"loss"', '\n{"loss"')
+    for head in ('{"data":"', '{"loss":'):
+        text = text.replace(head, f"\n{head}")
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.tmp")
     draft.write_text(text + "\n", encoding="utf-8")
@@ -397,12 +530,8 @@ def _write(path: Path, document: dict[str, Any]) -> None:
 def _part(words: str) -> tuple[int, int]:
     number, total = (int(word) for word in words.split("/"))
     if not 1 <= number <= total:
-        raise ValueError("a part is i/N with 1 <= i <= N")
+        raise argparse.ArgumentTypeError("a part is i/N with 1 <= i <= N")
     return number, total
-
-
-def _epsilon(word: str) -> float | None:
-    return None if word == "none" else float(word)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -412,57 +541,60 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--out", type=Path, required=True, help="the results; units that are there are kept")
+    add("--small", action="store_true", help="a cut of the grid that two processor cores can do")
     add("--merge", nargs="+", type=Path, metavar="FILE", help="join these files, measure nothing")
-    add("--images", help="airplanes and horses as one .npz (default: from dpnotes.datasets)")
-    add("--device", default="cpu", help="as torch has it (default: cpu)")
+    add("--data", nargs="+", choices=DATA, default=[*DATA], help="by default both")
+    add("--networks", nargs="+", choices=_NETWORKS, default=_NETWORKS, help="by default all")
+    add("--seeds", type=int, help="at most so many")
+    add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
+    add("--device", default="cpu", help="as torch has it (default: cpu); CUDA uses bfloat16")
     add("--part", type=_part, default=(1, 1), metavar="i/N", help="measure this part of the units")
-    add("--networks", nargs="+", choices=SCHEDULES, default=[*SCHEDULES])
-    add("--losses", nargs="+", choices=[*LOSSES, CORRECTED], default=[*LOSSES, CORRECTED])
-    add("--objectives", nargs="+", choices=OBJECTIVES, default=[*OBJECTIVES])
-    add("--epsilons", nargs="+", type=_epsilon, default=EPSILONS, help="numbers, or none")
-    add("--seeds", type=int, default=10, help="how many (default: 10)")
-    add("--epochs", type=int, help="by default 50")
-    add("--precision", choices=("float32", "bfloat16"), help="default: bfloat16 on CUDA")
     add("--checkpoints", type=Path, metavar="FOLDER", help="keep the state of an unfinished unit")
     return parser
 
 
-def _schedule(network: str, chosen: argparse.Namespace) -> training.Schedule:
-    schedule = SCHEDULES[network]
-    epochs = chosen.epochs or schedule.epochs
-    on_gpu = torch.device(chosen.device).type == "cuda"
-    return replace(
-        schedule,
-        epochs=epochs,
-        evaluate_after=(*(epoch for epoch in _OFTEN if epoch < epochs), epochs),
-        precision=chosen.precision or ("bfloat16" if on_gpu else "float32"),
-    )
+def _units(chosen: argparse.Namespace) -> list[tuple[Plan, int]]:
+    """List what is to be measured, one plan after the other."""
+    plans = [
+        plan
+        for plan in (SMALL if chosen.small else WHOLE)
+        if plan.data in chosen.data and plan.network in chosen.networks
+    ]
+    if torch.device(chosen.device).type == "cuda":
+        plans = [
+            plan._replace(schedule=replace(plan.schedule, precision="bfloat16")) for plan in plans
+        ]
+    seeds = math.inf if chosen.seeds is None else chosen.seeds
+    units = [(plan, seed) for plan in plans for seed in range(plan.seeds) if seed < seeds]
+    number, total = chosen.part
+    return units[number - 1 :: total]
 
 
-def _measure_unit(network: str, seed: int, images: Images, chosen: argparse.Namespace) -> None:
+def _measure_unit(plan: Plan, seed: int, images: Images, chosen: argparse.Namespace) -> None:
     """Add a unit to the results, unless they hold it."""
-    document = _read(chosen.out)
-    schedule = _schedule(network, chosen)
-    grid = {name: getattr(chosen, name) for name in ("losses", "objectives", "epsilons")}
-    # Through JSON and back, so that it compares equal with what is read from a file.
-    setup = json.loads(json.dumps({**asdict(schedule), **grid}))
-    _check_setup(document["units"], network, setup)
-    if any((unit["network"], unit["seed"]) == (network, seed) for unit in document["units"]):
-        return
-    began = time.perf_counter()
-    checkpoint = chosen.checkpoints and chosen.checkpoints / f"{network}-{seed}.pt"
-    runs = list_runs(chosen.losses, chosen.objectives, chosen.epsilons)
-    rows = measure(
-        network, seed, runs, images, schedule, device=chosen.device, checkpoint=checkpoint
-    )
+    document = empty_document(CUT if chosen.small else None)
+    if chosen.out.exists():
+        document = merge([document, _read(chosen.out)])
+    grid = {name: getattr(plan, name) for name in ("losses", "objectives", "epsilons")}
     unit = {
-        "network": network,
+        "data": plan.data,
+        "network": plan.network,
         "seed": seed,
-        "setup": setup,
-        "provenance": _provenance(chosen.device, time.perf_counter() - began),
-        "runs": rows,
+        # Through JSON and back, so that it compares equal with what is read from a file.
+        "setup": json.loads(json.dumps({**asdict(plan.schedule), **grid})),
     }
-    _write(chosen.out, merge([document, {"units": [unit]}]))
+    _check_setup(document["units"], unit)
+    if any(_key(known) == _key(unit) for known in document["units"]):
+        return
+    checkpoint = None
+    if chosen.checkpoints:
+        chosen.checkpoints.mkdir(parents=True, exist_ok=True)
+        checkpoint = chosen.checkpoints / f"{plan.data}-{plan.network}-{seed}.pt"
+    began = time.perf_counter()
+    rows = measure(plan, seed, images, device=chosen.device, checkpoint=checkpoint)
+    unit["provenance"] = _provenance(chosen.device, time.perf_counter() - began)
+    unit["runs"] = rows
+    _write(chosen.out, merge([document, {**document, "units": [unit]}]))
     if checkpoint:
         checkpoint.unlink(missing_ok=True)
 
@@ -480,15 +612,16 @@ def main(arguments: list[str] | None = None) -> int:
     int
         0.
     """
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
     if chosen.merge:
         _write(chosen.out, merge([_read(path) for path in chosen.merge]))
         return 0
-    images = load_images(chosen.images)
-    number, total = chosen.part
-    units = [(network, seed) for network in chosen.networks for seed in range(chosen.seeds)]
-    for network, seed in units[number - 1 :: total]:
-        _measure_unit(network, seed, images, chosen)
+    if chosen.images and len(chosen.data) > 1:
+        parser.error("--images is for one data set: name it with --data")
+    load = cache(partial(load_images, path=chosen.images))
+    for plan, seed in _units(chosen):
+        _measure_unit(plan, seed, load(plan.data), chosen)
     return 0
 
 
