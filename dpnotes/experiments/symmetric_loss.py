@@ -485,12 +485,15 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in metrics.items()}
 
 
-def _provenance(device: str, seconds: float) -> dict[str, Any]:
+def _commit() -> str:
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
-        commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
+        return "unknown"
+
+
+def _provenance(commit: str, device: str, seconds: float) -> dict[str, Any]:
     on_gpu = torch.device(device).type == "cuda"
     return {
         "commit": commit,
@@ -570,7 +573,9 @@ def _units(chosen: argparse.Namespace) -> list[tuple[Plan, int]]:
     return units[number - 1 :: total]
 
 
-def _measure_unit(plan: Plan, seed: int, images: Images, chosen: argparse.Namespace) -> None:
+def _measure_unit(
+    plan: Plan, seed: int, images: Images, commit: str, chosen: argparse.Namespace
+) -> None:
     """Add a unit to the results, unless they hold it."""
     document = empty_document(CUT if chosen.small else None)
     if chosen.out.exists():
@@ -592,7 +597,7 @@ def _measure_unit(plan: Plan, seed: int, images: Images, chosen: argparse.Namesp
         checkpoint = chosen.checkpoints / f"{plan.data}-{plan.network}-{seed}.pt"
     began = time.perf_counter()
     rows = measure(plan, seed, images, device=chosen.device, checkpoint=checkpoint)
-    unit["provenance"] = _provenance(chosen.device, time.perf_counter() - began)
+    unit["provenance"] = _provenance(commit, chosen.device, time.perf_counter() - began)
     unit["runs"] = rows
     _write(chosen.out, merge([document, {**document, "units": [unit]}]))
     if checkpoint:
@@ -620,8 +625,10 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.images and len(chosen.data) > 1:
         parser.error("--images is for one data set: name it with --data")
     load = cache(partial(load_images, path=chosen.images))
+    # Asked once: the checkout may move on while the code that was loaded runs.
+    commit = _commit()
     for plan, seed in _units(chosen):
-        _measure_unit(plan, seed, load(plan.data), chosen)
+        _measure_unit(plan, seed, load(plan.data), commit, chosen)
     return 0
 
 
