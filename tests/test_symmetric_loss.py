@@ -1,0 +1,432 @@
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from dpnotes import exponential_mechanism, randomized_response, symmetric_loss  # noqa: E402
+from dpnotes.symmetric_loss import (  # noqa: E402
+    auc_risk,
+    barrier_hinge_loss,
+    ber_risk,
+    corrected_logistic_loss,
+    corruption_rates,
+    hinge_loss,
+    logistic_loss,
+    ramp_loss,
+    savage_loss,
+    sigmoid_loss,
+    square_loss,
+    unhinged_loss,
+)
+
+SYMMETRIC = {sigmoid_loss: 1.0, ramp_loss: 1.0, unhinged_loss: 2.0, barrier_hinge_loss: 100.0}
+ASYMMETRIC = [hinge_loss, logistic_loss, square_loss, savage_loss]
+NARROW = partial(barrier_hinge_loss, b=3.0, r=0.5)
+LOSSES = [*SYMMETRIC, *ASYMMETRIC, NARROW, partial(corrected_logistic_loss, keep_probability=0.7)]
+LINEAR_PIECES = [barrier_hinge_loss, NARROW, hinge_loss, ramp_loss, unhinged_loss]
+SMOOTH = [sigmoid_loss, logistic_loss, savage_loss, LOSSES[-1]]
+
+
+def name_of(loss):
+    if isinstance(loss, partial):
+        return f"{loss.func.__name__}-{'-'.join(map(str, loss.keywords.values()))}"
+    return loss.__name__
+
+
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+
+
+def draw(n, *, seed=0, spread=1.0, tied=False, positive=0.4, dtype=torch.float64, runs=None):
+    """Return scores and labels of both classes; tied scores lie on a grid of halves."""
+    generator = torch.Generator().manual_seed(seed)
+    shape = (n,) if runs is None else (runs, n)
+    scores = spread * torch.randn(shape, generator=generator, dtype=torch.float64)
+    labels = 2 * (torch.rand(shape, generator=generator) < positive).long() - 1
+    labels[..., 0], labels[..., 1] = 1, -1
+    return ((2 * scores).round() / 2 if tied else scores).to(dtype), labels
+
+
+def all_pairs(scores, labels, loss):
+    """Return the risk by its definition, in n^2 memory."""
+    return loss(scores[labels > 0][:, None] - scores[labels < 0]).mean()
+
+
+def value_and_slopes(risk, scores, *others):
+    scores = scores.detach().clone().requires_grad_()
+    value = risk(scores, *others)
+    value.sum().backward()
+    return value.detach(), scores.grad
+
+
+def furthest(found, expected):
+    """Return the largest error, relative to the largest entry."""
+    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-300))
+
+
+# The losses.
+
+
+@pytest.mark.parametrize(("loss", "constant"), SYMMETRIC.items(), ids=lambda x: str(x)[:30])
+def test_a_symmetric_loss_and_its_mirror_add_up_to_a_constant(loss, constant):
+    margin = torch.linspace(-50, 50, 2001, dtype=torch.float64)
+    torch.testing.assert_close(
+        loss(margin) + loss(-margin), torch.full_like(margin, constant), rtol=1e-15, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("loss", ASYMMETRIC, ids=name_of)
+def test_the_other_losses_are_not_symmetric(loss):
+    margin = torch.linspace(-3, 3, 61, dtype=torch.float64)
+    both = loss(margin) + loss(-margin)
+    assert both.max() - both.min() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("loss", "values"),
+    [
+        (sigmoid_loss, [1 / (1 + math.exp(-2)), 0.5, 1 / (1 + math.exp(3))]),
+        (ramp_loss, [1.0, 0.5, 0.0]),
+        (unhinged_loss, [3.0, 1.0, -2.0]),
+        (hinge_loss, [3.0, 1.0, 0.0]),
+        (logistic_loss, [math.log1p(math.exp(2)), math.log(2), math.log1p(math.exp(-3))]),
+        (square_loss, [9.0, 1.0, 4.0]),
+        (savage_loss, [(1 + math.exp(-4)) ** -2, 0.25, (1 + math.exp(6)) ** -2]),
+        (NARROW, [5.0, 0.5, 7.5]),
+    ],
+    ids=lambda x: name_of(x) if callable(x) else "",
+)
+def test_losses_take_their_values_by_hand(loss, values):
+    found = loss(torch.tensor([-2.0, 0.0, 3.0], dtype=torch.float64))
+    assert found.tolist() == pytest.approx(values, rel=1e-14)
+
+
+@pytest.mark.parametrize(("b", "r"), [(200.0, 50.0), (1.5, 2.0), (3.0, 0.5)])
+def test_barrier_hinge_is_convex_never_negative_and_symmetric_between_its_barriers(b, r):
+    z = torch.linspace(-4 * r, 4 * r, 801, dtype=torch.float64)
+    loss = barrier_hinge_loss(z, b=b, r=r)
+    slopes = loss.diff() / z.diff()
+    assert (slopes.diff() > -1e-9).all()
+    assert loss.min() >= 0
+    inside = z.abs() <= r
+    torch.testing.assert_close(loss[inside], r - z[inside])
+    assert slopes[0] == pytest.approx(-b)
+    assert slopes[-1] == pytest.approx(b)
+    knee = torch.tensor(-b * r / (b - 1), dtype=torch.float64)
+    torch.testing.assert_close(barrier_hinge_loss(knee, b=b, r=r), r - knee)
+    outside = barrier_hinge_loss(knee - 1, b=b, r=r)
+    assert outside > r - knee + 1
+
+
+def test_no_loss_overflows_where_margins_are_large():
+    for loss in LOSSES:
+        margin = torch.tensor([-1e4, 1e4], dtype=torch.float32, requires_grad=True)
+        loss(margin).sum().backward()
+        assert torch.isfinite(margin.grad).all(), name_of(loss)
+
+
+def test_the_corrected_loss_is_the_logarithm_of_what_reports_are_likely():
+    margin = torch.linspace(-5, 5, 11, dtype=torch.float64)
+    share = 1 / (1 + np.exp(-margin.numpy()))
+    expected = -np.log(0.7 * share + 0.3 * (1 - share))
+    np.testing.assert_allclose(corrected_logistic_loss(margin, 0.7), expected, rtol=1e-13)
+
+
+def test_the_corrected_risk_on_lies_is_least_at_the_true_log_odds():
+    truth, keep = 0.8, 0.6
+    scores = torch.linspace(-6, 6, 24_001, dtype=torch.float64)
+    reported = keep * truth + (1 - keep) * (1 - truth)
+    loss = partial(corrected_logistic_loss, keep_probability=keep)
+    risk = reported * loss(scores) + (1 - reported) * loss(-scores)
+    assert float(scores[risk.argmin()]) == pytest.approx(math.log(truth / (1 - truth)), abs=1e-3)
+    plain = reported * logistic_loss(scores) + (1 - reported) * logistic_loss(-scores)
+    assert float(scores[plain.argmin()]) == pytest.approx(math.log(0.56 / 0.44), abs=1e-3)
+
+
+# The risks: what is promised.
+
+
+@every_loss
+def test_the_balanced_risk_is_the_mean_of_the_classes_means(loss):
+    scores, labels = draw(301, positive=0.1)
+    expected = (loss(scores[labels > 0]).mean() + loss(-scores[labels < 0]).mean()) / 2
+    torch.testing.assert_close(ber_risk(scores, labels, loss), expected, rtol=1e-13, atol=0)
+
+
+@every_loss
+@pytest.mark.parametrize("tied", [False, True], ids=["", "tied"])
+@pytest.mark.parametrize("spread", [1.0, 60.0])
+@pytest.mark.parametrize("n", [2, 30, 257, 700])
+def test_the_risk_of_pairs_is_the_mean_over_all_of_them(loss, n, spread, tied):
+    scores, labels = draw(n, spread=spread, tied=tied)
+    value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+    expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-15)
+    # Where all slopes cancel nothing is left to be relative to: a pair's slope is at least of
+    # the order of one over the number of pairs.
+    torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-12 / n)
+
+
+@every_loss
+@pytest.mark.parametrize("n", [30, 700])
+def test_single_precision_is_as_good_as_its_scores(loss, n):
+    scores, labels = draw(n, spread=3.0, tied=True, dtype=torch.float32)
+    value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+    exact, exact_slopes = value_and_slopes(all_pairs, scores.double(), labels, loss)
+    assert value.dtype == slopes.dtype == torch.float32
+    assert abs(float(value) / float(exact) - 1) < 1e-6
+    # Every one of the pairs of a smooth loss is rounded to single precision.
+    assert furthest(slopes, exact_slopes) < (5e-6 if loss in SMOOTH else 1e-6)
+
+
+def test_both_classes_meeting_on_a_kink_get_the_mean_of_its_slopes():
+    scores, labels = torch.tensor([1.0, 1.0, 0.0, 0.0]), torch.tensor([1, 1, -1, -1])
+    _, slopes = value_and_slopes(auc_risk, scores, labels, hinge_loss)
+    assert slopes.tolist() == [-0.25, -0.25, 0.25, 0.25]
+
+
+@every_loss
+def test_slopes_are_those_of_finite_differences(loss):
+    for n in (12, 300):
+        scores, labels = draw(n, seed=4, spread=2.0)
+        kinked = partial(barrier_hinge_loss, r=0.5) if loss is barrier_hinge_loss else loss
+        for risk in (auc_risk, ber_risk):
+            inputs = (scores.requires_grad_(), labels, kinked)
+            assert torch.autograd.gradcheck(risk, inputs, eps=1e-7, atol=1e-5, fast_mode=n > 100)
+
+
+@every_loss
+@pytest.mark.parametrize("n", [40, 300])
+def test_rows_are_risks_of_their_own(loss, n):
+    scores, labels = draw(n, runs=3, spread=30.0, tied=True)
+    for risk in (auc_risk, ber_risk):
+        values, slopes = value_and_slopes(risk, scores, labels, loss)
+        assert values.shape == (3,)
+        for row in range(3):
+            value, own = value_and_slopes(risk, scores[row], labels[row], loss)
+            torch.testing.assert_close(values[row], value, rtol=1e-13, atol=1e-13)
+            torch.testing.assert_close(slopes[row], own, rtol=1e-12, atol=1e-14)
+
+
+@every_loss
+def test_a_risk_passes_on_the_slope_of_what_follows(loss):
+    scores, labels = draw(300, runs=2)
+    weights = torch.tensor([3.0, -2.0], dtype=torch.float64)
+    _, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+    _, scaled = value_and_slopes(lambda s: auc_risk(s, labels, loss) * weights, scores)
+    torch.testing.assert_close(scaled, weights[:, None] * slopes)
+
+
+@every_loss
+def test_only_differences_of_scores_matter_to_the_risk_of_pairs(loss):
+    scores, labels = draw(500, tied=True)
+    moved = auc_risk(scores + 2.0**20, labels, loss)
+    torch.testing.assert_close(moved, auc_risk(scores, labels, loss), rtol=1e-9, atol=0)
+
+
+def test_a_strided_view_of_scores_gives_the_same_without_a_warning():
+    scores, labels = draw(400, runs=4, spread=60.0)
+    laid_out = scores.t().contiguous().t()
+    assert not laid_out.is_contiguous()
+    for loss in LINEAR_PIECES:
+        torch.testing.assert_close(auc_risk(laid_out, labels, loss), auc_risk(scores, labels, loss))
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remember the number of entries of the largest tensor that is made."""
+
+    entries = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, tuple | list) else [made]:
+            if isinstance(tensor, torch.Tensor):
+                self.entries = max(self.entries, tensor.numel())
+        return made
+
+
+@pytest.mark.parametrize("loss", [*LINEAR_PIECES, square_loss], ids=name_of)
+def test_memory_is_that_of_the_scores_whatever_their_number(loss):
+    n = 2_000_000
+    scores, labels = draw(n, dtype=torch.float32)
+    scores.requires_grad_()
+    with LargestTensor() as largest:
+        auc_risk(scores, labels, loss).backward()
+    # Running sums have one entry more.
+    assert n <= largest.entries <= n + 1
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=name_of)
+def test_smooth_losses_hold_a_chunk_of_pairs_at_a_time(loss, monkeypatch):
+    monkeypatch.setattr(symmetric_loss, "_CHUNK", 10_000)
+    scores, labels = draw(2000)
+    expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
+    with LargestTensor() as largest:
+        value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+    assert largest.entries <= 10_000
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-15)
+
+
+def test_nothing_is_sorted_where_no_pair_reaches_a_barrier(monkeypatch):
+    scores, labels = draw(1000)
+    expected = all_pairs(scores, labels, barrier_hinge_loss)
+    monkeypatch.setattr(symmetric_loss, "_mean_excess", None)
+    torch.testing.assert_close(auc_risk(scores, labels, barrier_hinge_loss), expected)
+    with pytest.raises(TypeError):
+        auc_risk(60 * scores, labels, barrier_hinge_loss)
+
+
+def test_a_loss_of_ones_own_is_taken_over_all_pairs():
+    def exponential(margin):
+        return torch.exp(-margin)
+
+    for n in (40, 400):
+        scores, labels = draw(n)
+        value, slopes = value_and_slopes(auc_risk, scores, labels, exponential)
+        expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, exponential)
+        torch.testing.assert_close(value, expected)
+        torch.testing.assert_close(slopes, expected_slopes)
+
+
+def test_a_partial_with_unnamed_arguments_is_taken_as_it_is():
+    scores, labels = draw(400)
+    swapped = partial(torch.sub, torch.tensor(1.0, dtype=torch.float64))
+    torch.testing.assert_close(
+        auc_risk(scores, labels, swapped), auc_risk(scores, labels, unhinged_loss)
+    )
+
+
+# What is refused, and what becomes of batches that nobody looked into.
+
+
+@pytest.mark.parametrize("risk", [ber_risk, auc_risk])
+@pytest.mark.parametrize(("label", "missing"), [(1, "-1"), (-1, r"\+1")])
+def test_a_missing_class_is_refused_by_name(risk, label, missing):
+    for shape in [(300,), (5,), (2, 5)]:
+        labels = torch.full(shape, label)
+        if len(shape) == 2:
+            labels[0, 0] = -label
+        with pytest.raises(ValueError, match=f"labels must hold both classes; class {missing} is"):
+            risk(torch.zeros(shape), labels, hinge_loss)
+
+
+@every_loss
+@pytest.mark.parametrize("n", [5, 300])
+@pytest.mark.parametrize("label", [1, -1])
+def test_a_missing_class_in_an_unchecked_batch_gives_nan(loss, n, label):
+    for risk in (ber_risk, auc_risk):
+        scores, labels = torch.zeros(2, n), torch.full((2, n), label)
+        labels[1, 0] = -label
+        values = risk(scores, labels, loss, check=False)
+        assert values.isnan().tolist() == [True, False]
+
+
+@every_loss
+def test_a_score_that_is_nan_is_not_hidden(loss):
+    for n in (5, 300):
+        scores, labels = draw(n)
+        scores[0] = math.nan
+        assert auc_risk(scores, labels, loss).isnan()
+        assert ber_risk(scores, labels, loss).isnan()
+
+
+@pytest.mark.parametrize("risk", [ber_risk, auc_risk])
+def test_labels_may_be_any_numbers_of_the_right_value(risk):
+    scores, labels = draw(20)
+    expected = risk(scores, labels, hinge_loss)
+    for dtype in (torch.int8, torch.float32, torch.float64):
+        assert risk(scores, labels.to(dtype), hinge_loss) == expected
+    for wrong in (0, 2, math.nan):
+        other = labels.double()
+        other[-1] = wrong
+        with pytest.raises(ValueError, match=r"labels must be -1 or \+1; a record is not"):
+            risk(scores, other, hinge_loss)
+
+
+# The theorem.
+
+
+def corrupted_risk(scores, labels, loss, pi, pi_prime):
+    """Return the BER and AUC risks of mixtures of the classes, exactly."""
+    high, low = scores[labels > 0], scores[labels < 0]
+    clean = {
+        ("+", "+"): loss(high[:, None] - high).mean(),
+        ("+", "-"): loss(high[:, None] - low).mean(),
+        ("-", "+"): loss(low[:, None] - high).mean(),
+        ("-", "-"): loss(low[:, None] - low).mean(),
+    }
+    first, second = {"+": pi, "-": 1 - pi}, {"+": pi_prime, "-": 1 - pi_prime}
+    auc = sum(first[a] * second[b] * risk for (a, b), risk in clean.items())
+    up = {"+": loss(high).mean(), "-": loss(low).mean()}
+    down = {"+": loss(-high).mean(), "-": loss(-low).mean()}
+    ber = sum(first[c] * up[c] + second[c] * down[c] for c in "+-") / 2
+    return {ber_risk: ber, auc_risk: auc}
+
+
+MIXTURES = [(1.0, 0.0), (0.8, 0.3), (0.7, 0.4), (0.65, 0.45), (0.4, 0.6)]
+
+
+@pytest.mark.parametrize(("pi", "pi_prime"), MIXTURES)
+@pytest.mark.parametrize("loss", SYMMETRIC, ids=name_of)
+def test_the_corrupted_risk_is_a_line_in_the_clean_one(loss, pi, pi_prime):
+    scores, labels = draw(200, spread=5.0)
+    for risk, found in corrupted_risk(scores, labels, loss, pi, pi_prime).items():
+        clean = risk(scores, labels, loss)
+        line = (pi - pi_prime) * clean + SYMMETRIC[loss] * (1 - pi + pi_prime) / 2
+        torch.testing.assert_close(found, line, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", ASYMMETRIC, ids=name_of)
+def test_losses_that_are_not_symmetric_break_the_line(loss):
+    lines = {ber_risk: [], auc_risk: []}
+    for seed in range(3):
+        scores, labels = draw(200, seed=seed, spread=1.0 + seed)
+        for risk, found in corrupted_risk(scores, labels, loss, 0.7, 0.4).items():
+            lines[risk].append(float(found - 0.3 * risk(scores, labels, loss)))
+    for excess in lines.values():
+        assert max(excess) - min(excess) > 0.02
+
+
+def test_corruption_rates_are_those_of_privatized_labels():
+    rng = np.random.default_rng(5)
+    truth = np.where(rng.random(400_000) < 0.3, 1, -1)
+    reports = exponential_mechanism.privatize_labels(truth, 1.0, rng=rng)
+    keep = randomized_response.keep_probability(0.5)
+    pi, pi_prime = corruption_rates(0.3, keep)
+    assert np.mean(truth[reports == 1] == 1) == pytest.approx(pi, abs=0.005)
+    assert np.mean(truth[reports == -1] == 1) == pytest.approx(pi_prime, abs=0.005)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_corruption_rates_differ_as_the_theory_says(share):
+    for epsilon in (0.5, 1.0, 2.0):
+        p = randomized_response.keep_probability(epsilon / 2)
+        pi, pi_prime = corruption_rates(share, p)
+        reported = p * share + (1 - p) * (1 - share)
+        product = share * (1 - share) * (2 * p - 1)
+        assert pi - pi_prime == pytest.approx(product / (reported * (1 - reported)), rel=1e-12)
+        if share == 0.5:
+            assert pi - pi_prime == pytest.approx(math.tanh(epsilon / 4), rel=1e-12)
+
+
+# On a GPU.
+
+
+@pytest.mark.gpu
+@every_loss
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_gpu_gives_the_cpus_risks(loss, dtype):
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-11
+    for shape in [{"n": 100, "runs": 3}, {"n": 2000}, {"n": 400, "runs": 2}]:
+        scores, labels = draw(**shape, spread=30.0, tied=True, dtype=dtype)
+        for risk in (ber_risk, auc_risk):
+            value, slopes = value_and_slopes(risk, scores, labels, loss)
+            there, there_slopes = value_and_slopes(risk, scores.cuda(), labels.cuda(), loss)
+            assert there.is_cuda
+            torch.testing.assert_close(there.cpu(), value, rtol=tolerance, atol=tolerance)
+            assert furthest(there_slopes.cpu(), slopes) < tolerance
