@@ -371,9 +371,10 @@ def _weights(utilities: np.ndarray, epsilon: float, sensitivity: float) -> np.nd
     epsilon = check_epsilon(epsilon)
     sensitivity = check_epsilon(sensitivity, "sensitivity")
     # Halves, so that no gap overflows before the sensitivity divides it.
-    gaps = utilities / 2 - utilities.max(axis=-1, keepdims=True) / 2
+    halves = utilities / 2 - utilities.max(axis=-1, keepdims=True) / 2
     with np.errstate(over="ignore"):
-        return np.exp(np.maximum(gaps / sensitivity * epsilon, -700.0))
+        gaps = halves.astype(float, copy=False) / sensitivity
+        return np.exp(np.maximum(gaps * epsilon, -700.0))
 
 
 def _draw(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -406,7 +407,7 @@ def _at_least(n: int, k: int, p: float, q: float) -> float:
 
 
 def _check_utilities(utilities: ArrayLike) -> np.ndarray:
-    """Return utilities as a float array with at least one finite candidate in each row."""
+    """Return utilities as floats, up to a shift of each row: finite, at least one in each."""
     utilities = as_array("utilities", utilities)
     if utilities.dtype.kind not in "biuf":
         raise TypeError(f"utilities must be numbers, got {kind_of(utilities)}")
@@ -416,7 +417,13 @@ def _check_utilities(utilities: ArrayLike) -> np.ndarray:
         )
     if not np.all(np.isfinite(utilities)):
         raise ValueError("utilities must be finite")
-    return utilities.astype(float)
+    if utilities.dtype.kind in "iu":
+        # Rounded to floats, large integers one apart could come to lie hundreds apart. Their
+        # distances do not; and those are right even where unsigned numbers wrap around.
+        whole = utilities.astype(np.uint64)
+        best = utilities.max(axis=-1, keepdims=True).astype(np.uint64)
+        return -(best - whole).astype(float)
+    return utilities.astype(np.promote_types(utilities.dtype, float))
 
 
 def _check_labels(labels: ArrayLike) -> np.ndarray:

@@ -77,6 +77,29 @@ def test_a_shift_of_all_utilities_changes_nothing(utilities, shift):
     assert np.array_equal(output_distribution(shifted, 1.0), output_distribution(utilities, 1.0))
 
 
+WIDE = pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant < 63, reason="long doubles are doubles here"
+)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, pytest.param(np.longdouble, marks=WIDE)])
+@pytest.mark.parametrize("base", [0, 2**60, 2**63 - 200])
+def test_large_numbers_one_apart_stay_one_apart(dtype, base):
+    table = np.array([[128, 0, 127], [129, 1, 126], [129, 0, 127]], dtype) + dtype(base)
+    small = np.array([[128.0, 0.0, 127.0], [129.0, 1.0, 126.0], [129.0, 0.0, 127.0]])
+    assert exact_epsilon(output_distribution(table, 1.0)[[0, 2]]) <= 1.0
+    np.testing.assert_array_equal(output_distribution(table, 1.0), output_distribution(small, 1.0))
+    assert (
+        sample(table[0], 1.0, size=9, rng=0).tolist()
+        == sample(small[0], 1.0, size=9, rng=0).tolist()
+    )
+
+
+def test_the_whole_range_of_integers_is_no_wrap_around():
+    law = output_distribution(np.array([-(2**63), 2**63 - 1]), 1.0)
+    np.testing.assert_array_equal(law, output_distribution([0.0, 2.0**64], 1.0))
+
+
 @given(utilities=utility_lists, power=st.integers(-20, 20))
 def test_only_the_ratio_of_utility_to_sensitivity_counts(utilities, power):
     scale = 2.0**power
