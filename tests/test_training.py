@@ -1,0 +1,539 @@
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional  # noqa: E402
+
+from dpnotes import randomized_response, training  # noqa: E402
+from dpnotes.symmetric_loss import (  # noqa: E402
+    auc_risk,
+    barrier_hinge_loss,
+    ber_risk,
+    corrected_logistic_loss,
+    logistic_loss,
+    sigmoid_loss,
+)
+from dpnotes.training import Schedule, fit, linear, predict  # noqa: E402
+
+NETWORKS = [training.reference_cnn, training.small_convnet]
+QUICK = Schedule(epochs=4, batch_size=8, learning_rate=0.01, evaluate_after=(1, 2, 3))
+
+RISKS = [
+    partial(auc_risk, loss=barrier_hinge_loss, check=False),
+    partial(ber_risk, loss=logistic_loss, check=False),
+]
+
+
+def mean_risk(scores, labels, loss=logistic_loss):
+    return loss(labels * scores).mean(-1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Sums are formed in one order only where one thread forms them."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def separable(n=2000, features=5, *, seed=0):
+    """Return points, the direction that separates them, and their true labels."""
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=features)
+    direction /= np.linalg.norm(direction)
+    points = rng.normal(size=(n, features))
+    return points, direction, np.where(points @ direction > 0, 1, -1)
+
+
+def lie(labels, epsilon, *, seed):
+    kept = randomized_response.privatize(np.ones(len(labels), dtype=bool), epsilon, rng=seed)
+    return np.where(kept, labels, -labels)
+
+
+def tensors(points, *labels):
+    return torch.tensor(points, dtype=torch.float32), torch.tensor(
+        np.stack(labels), dtype=torch.float32
+    )
+
+
+def images(n=24, *, seed=0, runs=2):
+    """Return noise of the images' shape, and labels for every run."""
+    generator = torch.Generator().manual_seed(seed)
+    pixels = torch.randint(256, (n, 32, 32, 3), dtype=torch.uint8, generator=generator)
+    labels = 2.0 * torch.randint(2, (runs, n), generator=generator) - 1
+    return pixels, labels
+
+
+def ranked(scores):
+    """Return scores without their threshold, on which a risk of pairs says nothing but rounding."""
+    return scores - scores.mean(-1, keepdims=True)
+
+
+def weights_of(fitted):
+    return torch.cat([p.detach().flatten() for p in fitted.network.parameters()])
+
+
+# What is learnt.
+
+
+@pytest.mark.parametrize(
+    "risk",
+    [
+        partial(auc_risk, loss=barrier_hinge_loss),
+        partial(ber_risk, loss=sigmoid_loss),
+        partial(
+            mean_risk,
+            loss=partial(
+                corrected_logistic_loss, keep_probability=randomized_response.keep_probability(1.0)
+            ),
+        ),
+    ],
+    ids=["auc, barrier hinge", "ber, sigmoid", "mean, corrected logistic"],
+)
+def test_a_linear_separator_is_recovered_from_labels_that_lie(risk):
+    points, direction, truth = separable()
+    inputs, labels = tensors(points, lie(truth, 1.0, seed=1))
+    assert 0.2 < float((labels[0].numpy() != truth).mean()) < 0.35
+    schedule = Schedule(epochs=60, batch_size=250, learning_rate=0.1)
+    fitted = fit(linear(5), inputs, labels, [risk], inputs, schedule, seed=0)
+    [weight] = fitted.network.weight.detach().numpy()
+    cosine = float(weight[:, 0] @ direction / np.linalg.norm(weight))
+    assert cosine > 0.98
+    assert np.mean(np.sign(fitted.scores[60][0]) == truth) > 0.93
+
+
+def test_forward_correction_gives_true_odds_where_the_plain_loss_gives_reported_ones():
+    keep = randomized_response.keep_probability(1.0)
+    truth = np.repeat([1, -1], [800, 200])
+    reports = np.concatenate(
+        [
+            np.where(np.arange(n) < round(keep * n), label, -label)
+            for label, n in [(1, 800), (-1, 200)]
+        ]
+    )
+    inputs, labels = tensors(np.zeros((1000, 1)), reports, reports)
+    corrected = partial(mean_risk, loss=partial(corrected_logistic_loss, keep_probability=keep))
+    schedule = Schedule(epochs=300, batch_size=1000, learning_rate=0.05, weight_decay=0.0)
+    fitted = fit(linear(1), inputs, labels, [corrected, mean_risk], inputs[:1], schedule, seed=0)
+    odds = [math.log(4), math.log(np.mean(reports > 0) / np.mean(reports < 0))]
+    assert np.mean(truth > 0) == 0.8
+    np.testing.assert_allclose(fitted.scores[300][:, 0], odds, atol=0.01)
+
+
+# Many runs at once.
+
+
+@pytest.mark.parametrize("build", NETWORKS)
+def test_a_run_in_an_ensemble_is_the_run_that_one_gets_alone(build):
+    pixels, labels = images(runs=2)
+    together = fit(build, pixels, labels, RISKS, pixels, QUICK, seed=3)
+    for run, risk in enumerate(RISKS):
+        alone = fit(build, pixels, labels[run : run + 1], [risk], pixels, QUICK, seed=3)
+        for epoch, scores in alone.scores.items():
+            np.testing.assert_allclose(
+                ranked(together.scores[epoch][run]), ranked(scores[0]), rtol=1e-3, atol=1e-4
+            )
+    assert np.abs(ranked(together.scores[4][0]) - ranked(together.scores[4][1])).max() > 1e-2
+
+
+def test_runs_with_the_same_labels_and_risk_are_the_same_run():
+    pixels, labels = images(runs=1)
+    risks = [RISKS[0], RISKS[1], RISKS[0]]
+    scores = fit(
+        training.reference_cnn, pixels, labels.repeat(3, 1), risks, pixels, QUICK, seed=0
+    ).scores[4]
+    np.testing.assert_allclose(scores[0], scores[2], rtol=1e-4, atol=1e-5)
+    assert np.abs(scores[0] - scores[1]).max() > 1e-2
+
+
+def test_neighbouring_runs_with_one_risk_are_computed_together():
+    calls = []
+
+    def first(scores, labels):
+        calls.append(len(scores))
+        return mean_risk(scores, labels)
+
+    _, labels = images(n=8, runs=4)
+    schedule = Schedule(epochs=1, batch_size=8)
+    risks = [first, first, mean_risk, first]
+    fit(linear(3), torch.zeros(8, 3), labels, risks, torch.zeros(2, 3), schedule, seed=0)
+    assert calls == [2, 1]
+
+
+def test_every_epoch_sees_whole_batches_of_different_examples():
+    seen = []
+
+    class Watch(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1, 1, 1))
+
+        def forward(self, x):
+            if self.training:
+                seen.append(x.flatten().tolist())
+            return (x * self.weight).view(1, -1, 1)
+
+    inputs = torch.arange(10.0).view(10, 1)
+    schedule = Schedule(epochs=20, batch_size=4)
+    fit(lambda runs, g: Watch(), inputs, torch.ones(1, 10), [mean_risk], inputs, schedule, seed=0)
+    assert [len(batch) for batch in seen] == [4] * 40
+    epochs = [a + b for a, b in zip(seen[::2], seen[1::2], strict=True)]
+    assert all(len(set(epoch)) == 8 for epoch in epochs)
+    assert set().union(*epochs) == set(range(10))
+    assert len({tuple(epoch) for epoch in epochs}) == 20
+
+
+# The networks.
+
+
+@pytest.mark.parametrize(
+    ("build", "weights"), [(NETWORKS[0], 1_304_617), (NETWORKS[1], 23_761)], ids=["cnn", "convnet"]
+)
+def test_networks_have_the_weights_that_their_layers_add_up_to(build, weights):
+    counted = [
+        sum(p.numel() for p in build(runs, torch.Generator()).parameters()) for runs in (1, 3)
+    ]
+    assert counted == [weights, 3 * weights]
+
+
+def plain_reference(network):
+    """Return the reference network as torch's own layers, with the weights of a single run."""
+    conv, linear_ = torch.nn.Conv2d, torch.nn.Linear
+    layers = [
+        conv(3, 18, 5),
+        conv(18, 48, 5),
+        linear_(1200, 800),
+        linear_(800, 400),
+        linear_(400, 1),
+    ]
+    for layer, ours in zip(layers, [network[i] for i in (1, 3, 6, 9, 12)], strict=True):
+        weight = ours.weight if ours.weight.ndim == 4 else ours.weight[0].t()
+        layer.load_state_dict({"weight": weight, "bias": ours.bias.flatten()})
+
+    def score(pixels):
+        x = pixels.permute(0, 3, 1, 2).float() / 127.5 - 1
+        for convolution in layers[:2]:
+            x = functional.max_pool2d(convolution(x), 2)
+        x = x.flatten(1)
+        for dense in layers[2:4]:
+            x = dense(x).relu()
+        return layers[4](x)
+
+    return score
+
+
+def test_the_reference_network_is_what_its_layers_are_by_themselves():
+    pixels, _ = images(n=5)
+    network = training.reference_cnn(1, torch.Generator().manual_seed(1)).eval()
+    [scores] = network(pixels)
+    torch.testing.assert_close(scores, plain_reference(network)(pixels), rtol=1e-4, atol=1e-5)
+
+
+def test_initial_weights_are_as_wide_as_those_of_torch():
+    network = training.reference_cnn(2, torch.Generator().manual_seed(0))
+    for layer, inputs in [(network[1], 75), (network[3], 450), (network[6], 1200)]:
+        weight = layer.weight.detach()
+        assert float(weight.abs().max()) == pytest.approx(inputs**-0.5, rel=0.01)
+        assert float(weight.std()) == pytest.approx((3 * inputs) ** -0.5, rel=0.03)
+        assert torch.equal(*weight.chunk(2))
+
+
+def test_dropout_silences_half_of_the_units_while_training_alone():
+    dropout = training._Dropout(torch.Generator().manual_seed(0))
+    x = torch.ones(2, 50, 40)
+    out = dropout(x)
+    assert set(out.unique().tolist()) == {0.0, 2.0}
+    assert float(out.mean()) == pytest.approx(1, abs=0.1)
+    assert torch.equal(out[0], out[1])
+    assert not torch.equal(out, dropout(x))
+    assert dropout.eval()(x) is x
+
+
+def test_scores_do_not_depend_on_how_many_examples_are_scored_at_a_time():
+    pixels, _ = images(n=7)
+    network = training.small_convnet(2, torch.Generator().manual_seed(0))
+    whole = predict(network, pixels)
+    assert whole.shape == (2, 7)
+    assert whole.dtype == np.float32
+    np.testing.assert_allclose(predict(network, pixels, batch_size=2), whole, rtol=1e-4, atol=1e-5)
+    assert not network.training
+
+
+# The same again.
+
+
+@pytest.mark.parametrize("build", NETWORKS)
+def test_a_seed_gives_the_same_run_and_another_seed_another(build):
+    pixels, labels = images()
+    first, second, other = (
+        fit(build, pixels, labels, RISKS, pixels, QUICK, seed=seed) for seed in (3, 3, 4)
+    )
+    assert torch.equal(weights_of(first), weights_of(second))
+    assert not torch.equal(weights_of(first), weights_of(other))
+
+
+def test_training_leaves_the_global_generator_alone():
+    before = torch.random.get_rng_state()
+    pixels, labels = images()
+    fit(training.reference_cnn, pixels, labels, RISKS, pixels, QUICK, seed=3)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("build", NETWORKS)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_run_that_was_killed_goes_on_to_the_same_result(build, precision, tmp_path):
+    schedule = Schedule(epochs=5, batch_size=8, evaluate_after=(1, 3), precision=precision)
+    pixels, labels = images()
+    train = partial(fit, build, pixels, labels, RISKS, pixels, schedule, seed=3)
+    whole = train()
+    epochs = []
+
+    def kill(line):
+        epochs.append(line.split(",")[0])
+        if len(epochs) == 4:
+            raise KilledError
+
+    checkpoint = tmp_path / "state.pt"
+    with pytest.raises(KilledError):
+        train(checkpoint=checkpoint, report=kill)
+    resumed = train(checkpoint=checkpoint, report=epochs.append)
+    assert [epoch[:9] for epoch in epochs[4:]] == ["epoch 4/5", "epoch 5/5"]
+    assert torch.equal(weights_of(resumed), weights_of(whole))
+    assert list(resumed.scores) == list(whole.scores) == [1, 3, 5]
+    for epoch in whole.scores:
+        assert np.array_equal(resumed.scores[epoch], whole.scores[epoch])
+
+
+def test_a_finished_run_is_taken_up_without_training(tmp_path):
+    pixels, labels = images()
+    train = partial(
+        fit, training.small_convnet, pixels, labels, RISKS, pixels, QUICK, checkpoint=tmp_path / "c"
+    )
+    first, lines = train(seed=3), []
+    again = train(seed=3, report=lines.append)
+    assert lines == []
+    assert np.array_equal(again.scores[4], first.scores[4])
+    assert not again.network.training
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
+    checkpoint = tmp_path / "state.pt"
+    train = partial(fit, linear(2), inputs, risks=[mean_risk], test_inputs=inputs)
+    train(labels=labels, schedule=QUICK, seed=3, checkpoint=checkpoint)
+    others = [
+        {"seed": 4},
+        {"schedule": Schedule(epochs=3, batch_size=8)},
+        {"labels": -labels},
+        {"names": ["logistic"]},
+    ]
+    for other in others:
+        arguments = {"labels": labels, "schedule": QUICK, "seed": 3} | other
+        with pytest.raises(ValueError, match="checkpoint must be of the same runs, labels, seed"):
+            train(checkpoint=checkpoint, **arguments)
+
+
+def test_a_checkpoint_holds_no_label(tmp_path):
+    inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
+    checkpoint = tmp_path / "state.pt"
+    fit(linear(2), inputs, labels, [mean_risk], inputs, QUICK, seed=3, checkpoint=checkpoint)
+    state = torch.load(checkpoint, weights_only=True)
+    assert isinstance(state["identity"]["labels"], str)
+    assert len(state["identity"]["labels"]) == 64
+
+
+# What goes wrong.
+
+
+def test_a_run_that_is_no_longer_finite_stops_with_its_name_and_epoch():
+    calls = []
+
+    def breaks(scores, labels):
+        calls.append(1)
+        return mean_risk(scores, labels) * (math.nan if len(calls) == 5 else 1)
+
+    inputs = torch.randn(16, 2, generator=torch.Generator().manual_seed(0))
+    labels = torch.ones(3, 16)
+    train = partial(fit, linear(2), inputs, labels, [mean_risk, breaks, mean_risk], inputs, QUICK)
+    with pytest.raises(
+        FloatingPointError, match="the risk of run 1 is nan in epoch 3: it diverged"
+    ):
+        train(seed=0)
+    calls.clear()
+    with pytest.raises(FloatingPointError, match="the risk of run hinge is nan in epoch 3"):
+        train(seed=0, names=["square", "hinge", "ramp"])
+
+
+def test_a_batch_without_one_of_the_classes_stops_instead_of_teaching_nothing():
+    inputs, labels = torch.randn(16, 2, generator=torch.Generator()), torch.ones(1, 16)
+    with pytest.raises(FloatingPointError, match="or a batch lacks one of its classes"):
+        fit(linear(2), inputs, labels, RISKS[:1], inputs, QUICK, seed=0)
+
+
+def test_shapes_that_do_not_fit_together_are_refused():
+    inputs, labels = torch.zeros(8, 2), torch.ones(2, 8)
+    train = partial(fit, linear(2), test_inputs=inputs, schedule=QUICK, seed=0)
+    risks = [mean_risk, mean_risk]
+    for shape in [(1, 8), (2, 7), (16,), (2, 8, 1)]:
+        with pytest.raises(ValueError, match=r"labels must have a row .* \(2, 8\), got"):
+            train(inputs, torch.ones(shape), risks)
+    with pytest.raises(ValueError, match="inputs must fill a batch of 8, got 7"):
+        train(inputs[:7], labels[:, :7], risks)
+    with pytest.raises(ValueError, match="names must be as many as risks, 2, got 1"):
+        train(inputs, labels, risks, names=["one"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("epochs", 0, ValueError),
+        ("epochs", 1.5, TypeError),
+        ("batch_size", 0, ValueError),
+        ("learning_rate", 0.0, ValueError),
+        ("learning_rate", math.nan, ValueError),
+        ("weight_decay", -1e-9, ValueError),
+        ("evaluate_after", (0,), ValueError),
+        ("evaluate_after", (51,), ValueError),
+        ("precision", "float16", ValueError),
+        ("precision", None, TypeError),
+    ],
+)
+def test_a_schedule_refuses_what_cannot_be(field, value, error):
+    with pytest.raises(error, match=f"{field} must be"):
+        Schedule(**{field: value})
+
+
+def test_training_on_the_cpu_never_wakes_cuda(monkeypatch):
+    def wake():
+        raise AssertionError("CUDA was initialised")
+
+    monkeypatch.setattr(torch.cuda, "_lazy_init", wake)
+    with pytest.raises(AssertionError, match="CUDA was initialised"):
+        torch.cuda.current_device()
+    pixels, labels = images()
+    for precision in ("float32", "bfloat16"):
+        schedule = Schedule(epochs=1, batch_size=8, precision=precision)
+        for build in NETWORKS:
+            fit(build, pixels, labels, RISKS, pixels, schedule, seed=0)
+
+
+def test_test_scores_are_in_single_precision_even_where_training_is_not():
+    pixels, labels = images(n=64)
+    schedule = Schedule(epochs=1, batch_size=8, precision="bfloat16")
+    scores = fit(training.reference_cnn, pixels, labels, RISKS, pixels, schedule, seed=0).scores[1]
+    rounded = torch.from_numpy(scores).bfloat16().float().numpy()
+    assert np.mean(rounded != scores) > 0.9
+
+
+# Fixed features.
+
+
+def stripes(n, *, seed):
+    """Return images of horizontal (+1) or vertical (-1) stripes in noise."""
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random(n) < 0.5, 1, -1)
+    wave = 60 * (np.arange(16) // 2 % 2)[:, None] * np.ones(16)
+    shown = np.where(labels[:, None, None] > 0, wave, wave.T)[..., None]
+    return (shown + rng.integers(100, size=(n, 16, 16, 1))).astype(np.uint8), labels
+
+
+def test_features_of_patches_tell_what_pixels_show():
+    (train, labels), (test, truth) = stripes(300, seed=0), stripes(200, seed=1)
+    known, unknown = training.patch_features(train, test, filters=16, size=4, stride=2, rng=0)
+    weights = np.linalg.lstsq(known, labels, rcond=None)[0]
+    assert np.mean(np.sign(unknown @ weights) == truth) > 0.95
+
+
+def test_features_are_standardised_on_the_training_images():
+    train, _ = stripes(300, seed=0)
+    known, again = training.patch_features(train, train[:9], filters=16, size=4, rng=0)
+    assert known.dtype == np.float32
+    np.testing.assert_allclose(known.mean(0), 0, atol=1e-4)
+    np.testing.assert_allclose(known.std(0), 1, atol=1e-2)
+    np.testing.assert_allclose(known[:9], again, atol=1e-4)
+
+
+def test_patches_are_whitened():
+    train, _ = stripes(300, seed=0)
+    rng = np.random.default_rng(3)
+    weights, offset = training._whitened_patches(train, 500, 4, rng)
+    windows = np.lib.stride_tricks.sliding_window_view(train, (4, 4), axis=(1, 2))
+    patches = windows.reshape(-1, 16) / 255
+    flat = weights.reshape(500, -1).double().numpy()
+    # A filter's response is the cosine with a whitened patch, times that patch's length.
+    responses = patches @ flat.T + offset.double().numpy()
+    assert np.abs(responses.mean(0)).max() < 0.05
+    spread = np.linalg.eigvalsh(np.cov(patches.T)).max()
+    assert (responses.std(0) < 1.05).all()
+    assert (np.linalg.norm(flat, axis=1) > spread**-0.5 * 0.9).all()
+
+
+def test_the_generator_draws_the_patches():
+    train, _ = stripes(50, seed=0)
+    one, same, other = (
+        training.patch_features(train, train, filters=4, size=4, rng=rng)[0]
+        for rng in (1, np.random.default_rng(1), 2)
+    )
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_images_of_another_size_are_not_scored():
+    train, _ = stripes(50, seed=0)
+    with pytest.raises(
+        ValueError, match=r"test must have images of \(16, 16, 1\), got \(12, 16, 1\)"
+    ):
+        training.patch_features(train, train[:, :12])
+
+
+# On a GPU.
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("build", NETWORKS)
+def test_a_gpu_takes_the_same_first_steps(build):
+    pixels, labels = images()
+    schedule = Schedule(epochs=1, batch_size=8, learning_rate=1e-3)
+    here = fit(build, pixels, labels, RISKS, pixels, schedule, seed=3)
+    there = fit(build, pixels.cuda(), labels.cuda(), RISKS, pixels.cuda(), schedule, seed=3)
+    assert next(there.network.parameters()).is_cuda
+    np.testing.assert_allclose(there.scores[1], here.scores[1], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("build", NETWORKS)
+def test_a_run_in_an_ensemble_on_a_gpu_is_the_run_that_one_gets_alone(build):
+    pixels, labels = (x.cuda() for x in images(runs=2))
+    schedule = Schedule(epochs=1, batch_size=8, learning_rate=1e-3)
+    together = fit(build, pixels, labels, RISKS, pixels, schedule, seed=3)
+    for run, risk in enumerate(RISKS):
+        alone = fit(build, pixels, labels[run : run + 1], [risk], pixels, schedule, seed=3)
+        np.testing.assert_allclose(
+            together.scores[1][run], alone.scores[1][0], rtol=0.02, atol=0.02
+        )
+
+
+@pytest.mark.gpu
+def test_a_killed_run_goes_on_on_a_gpu(tmp_path):
+    pixels, labels = (x.cuda() for x in images())
+    schedule = Schedule(epochs=3, batch_size=8, evaluate_after=(1,), precision="bfloat16")
+    train = partial(fit, training.small_convnet, pixels, labels, RISKS, pixels, schedule, seed=3)
+    whole, checkpoint = train(), tmp_path / "state.pt"
+
+    def kill(line):
+        if line.startswith("epoch 2"):
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        train(checkpoint=checkpoint, report=kill)
+    resumed = train(checkpoint=checkpoint)
+    np.testing.assert_allclose(resumed.scores[3], whole.scores[3], rtol=0.05, atol=0.05)
