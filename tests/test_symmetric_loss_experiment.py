@@ -1,0 +1,388 @@
+"""The long experiment, on small grids and on noise that has the shape of images."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dpnotes import datasets, randomized_response, training  # noqa: E402
+from dpnotes.experiments import symmetric_loss as experiment  # noqa: E402
+from dpnotes.experiments.symmetric_loss import (  # noqa: E402
+    CORRECTED,
+    LOSSES,
+    Images,
+    Plan,
+    Run,
+    empty_document,
+    list_runs,
+    load_images,
+    measure,
+    merge,
+    summarize,
+)
+
+BRIEF = training.Schedule(epochs=2, batch_size=32, learning_rate=0.01, evaluate_after=(1,))
+PLAN = Plan(
+    *("cifar10", "patches", BRIEF),
+    losses=("barrier hinge", "hinge", CORRECTED),
+    epsilons=(1.0, None),
+    seeds=2,
+)
+
+
+def noise(n=64, *, tests=40, seed=0, side=32, channels=3):
+    """Return images of two kinds that differ in brightness alone."""
+    rng = np.random.default_rng(seed)
+    labels = [np.where(np.arange(size) % 2 == 0, 1, -1) for size in (n, tests)]
+    pixels = [
+        (rng.integers(200, size=(len(y), side, side, channels)) + (y > 0)[:, None, None, None] * 40)
+        for y in labels
+    ]
+    train, test = (x.astype(np.uint8) for x in pixels)
+    return Images(train, labels[0], test, labels[1])
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Let the whole grid and its cut be tiny ones on noise."""
+    monkeypatch.setattr(experiment, "load_images", lambda data, path=None: noise())
+    mnist = PLAN._replace(data="mnist", seeds=1)
+    monkeypatch.setattr(experiment, "WHOLE", (PLAN, mnist))
+    monkeypatch.setattr(experiment, "SMALL", (PLAN._replace(seeds=1, epsilons=(None,)),))
+
+
+def run(*words):
+    return experiment.main([str(word) for word in words])
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def keys(document):
+    return [(unit["data"], unit["network"], unit["seed"]) for unit in document["units"]]
+
+
+# The grid.
+
+
+def test_the_whole_grid_is_the_one_that_was_asked_for():
+    assert {(plan.data, plan.network) for plan in experiment.WHOLE} == {
+        (data, network)
+        for data in ("cifar10", "mnist")
+        for network in ("cnn", "convnet", "patches")
+    }
+    for plan in experiment.WHOLE:
+        assert set(plan.losses) == {*LOSSES, CORRECTED}
+        assert len(LOSSES) == 8
+        assert plan.objectives == ("ber", "auc")
+        assert plan.epsilons == (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, None)
+        assert (plan.seeds, plan.schedule.epochs, plan.schedule.batch_size) == (10, 50, 128)
+    reference = {plan.data: plan.schedule for plan in experiment.WHOLE if plan.network == "cnn"}
+    assert {s.learning_rate for s in reference.values()} == {1e-4}
+    assert {data: s.weight_decay for data, s in reference.items()} == {"cifar10": 1e-4, "mnist": 0}
+
+
+def test_the_cut_says_what_it_leaves_out():
+    """Every difference between the grid and its cut is in the words that the file bears."""
+    whole = {(plan.data, plan.network): plan for plan in experiment.WHOLE}
+    small = {(plan.data, plan.network): plan for plan in experiment.SMALL}
+    assert set(small) <= set(whole)
+    assert set(whole) - set(small) == {("mnist", "cnn"), ("mnist", "convnet")}
+    assert "both networks on MNIST" in experiment.CUT
+    assert small["cifar10", "patches"] == whole["cifar10", "patches"]
+    assert "the patches on CIFAR-10 in full" in experiment.CUT
+    mnist = small["mnist", "patches"]
+    assert f"{mnist.seeds} seeds of 10 for {mnist.schedule.epochs} epochs" in experiment.CUT
+    assert mnist[3:6] == whole["mnist", "patches"][3:6]
+    for network in ("cnn", "convnet"):
+        plan = small["cifar10", network]
+        for left_out in [*set(LOSSES) - set(plan.losses)] + [
+            f"{epsilon:g}" for epsilon in set(experiment.EPSILONS) - set(plan.epsilons)
+        ]:
+            assert re.search(rf"\b{left_out}\b", experiment.CUT.partition("Left out")[2])
+        assert (plan.objectives, plan.schedule.epochs) == (("auc",), 10)
+    assert (small["cifar10", "convnet"].seeds, small["cifar10", "cnn"].seeds) == (2, 1)
+
+
+def test_runs_with_one_risk_are_neighbours_and_the_corrected_one_has_no_objective():
+    runs = list_runs(["hinge", CORRECTED, "ramp"], ["ber", "auc"], [0.5, None])
+    assert len(runs) == len(set(runs)) == 10
+    assert runs[:4] == [
+        *(Run("hinge", "ber", 0.5), Run("hinge", "ber", None)),
+        *(Run("ramp", "ber", 0.5), Run("ramp", "ber", None)),
+    ]
+    assert runs[8:] == [Run(CORRECTED, "mean", 0.5), Run(CORRECTED, "mean", None)]
+    risks = experiment._risks(runs)
+    assert [risk is risks[0] for risk in risks[:4]] == [True, True, False, False]
+
+
+def test_the_corrected_loss_knows_the_rate_of_lies():
+    at_one, clean = experiment._corrected(1.0), experiment._corrected(None)
+    assert at_one.keywords == {"keep_probability": randomized_response.keep_probability(0.5)}
+    assert clean is LOSSES["logistic"]
+
+
+# The data.
+
+
+def test_labels_lie_as_the_exponential_mechanism_makes_them():
+    labels = np.ones(200_000)
+    for epsilon in (0.5, 2.0):
+        kept = experiment._keep(labels, epsilon, 7)
+        assert np.mean(kept) == pytest.approx(1 / (1 + math.exp(-epsilon / 2)), abs=0.005)
+        assert np.array_equal(kept, experiment._keep(labels, epsilon, 7))
+        assert not np.array_equal(kept, experiment._keep(labels, epsilon, 8))
+    assert experiment._keep(labels, None, 7).all()
+
+
+def test_images_come_from_the_data_sets(monkeypatch):
+    rng = np.random.default_rng(0)
+    pair = datasets.ImageData(
+        *(rng.integers(256, size=(6, 32, 32, 3), dtype=np.uint8), np.array([0, 7, 7, 0, 0, 7])),
+        *(rng.integers(256, size=(2, 32, 32, 3), dtype=np.uint8), np.array([7, 0])),
+    )
+    digits = datasets.ImageData(
+        *(np.zeros((30_010, 2, 2), dtype=np.uint8), np.arange(30_010) % 10),
+        *(np.zeros((10, 2, 2), dtype=np.uint8), np.arange(10)),
+    )
+    monkeypatch.setattr(datasets, "load_cifar10", lambda classes: pair if classes == (0, 7) else 0)
+    monkeypatch.setattr(datasets, "load_mnist", lambda: digits)
+    found = load_images("cifar10")
+    assert found.x_train is pair.x_train
+    assert found.y_train.tolist() == [1, -1, -1, 1, 1, -1]
+    assert found.y_test.tolist() == [-1, 1]
+    found = load_images("mnist")
+    assert found.x_train.shape == (30_000, 2, 2, 1)
+    assert found.x_test.shape == (10, 2, 2, 1)
+    assert found.y_train[:3].tolist() == [1, -1, 1]
+    assert len(found.y_train) == 30_000
+    with pytest.raises(ValueError, match="data must be one of 'cifar10', 'mnist', got 'svhn'"):
+        load_images("svhn")
+
+
+def test_images_may_come_from_one_small_file(tmp_path):
+    path = tmp_path / "pair.npz"
+    images = noise()
+    y_train, y_test = (np.where(y > 0, 0, 7) for y in (images.y_train, images.y_test))
+    np.savez(path, **images._replace(y_train=y_train, y_test=y_test)._asdict())
+    for ours, found in zip(images, load_images("cifar10", str(path)), strict=True):
+        assert np.array_equal(ours, found)
+    with pytest.raises(ValueError, match=r"path must hold the classes \[0, 1, .*\] of mnist"):
+        load_images("mnist", str(path))
+    np.savez(path, **images._replace(y_train=y_train, y_test=y_test * 0)._asdict())
+    with pytest.raises(ValueError, match=r"path must hold the classes \[0, 7\] of cifar10"):
+        load_images("cifar10", str(path))
+
+
+def test_digits_get_a_margin_and_colours():
+    digits = noise(n=3, side=28, channels=1).x_train
+    coloured = experiment._in_colour(digits)
+    assert coloured.shape == (3, 32, 32, 3)
+    assert coloured.dtype == torch.uint8
+    for channel in range(3):
+        assert np.array_equal(coloured[:, 2:-2, 2:-2, channel], digits[..., 0])
+    assert int(coloured.sum(dtype=torch.int64)) == 3 * int(digits.sum())
+    colour = noise(n=3).x_train
+    assert np.array_equal(experiment._in_colour(colour), colour)
+
+
+# The measurement.
+
+
+@pytest.mark.parametrize("network", ["cnn", "convnet", "patches"])
+@pytest.mark.parametrize("channels", [1, 3], ids=["digits", "colour"])
+def test_every_network_measures_every_run(network, channels):
+    images = noise(side=32 if channels == 3 else 28, channels=channels)
+    rows = measure(PLAN._replace(network=network), 0, images)
+    runs = list_runs(PLAN.losses, PLAN.objectives, PLAN.epsilons)
+    assert [Run(row["loss"], row["objective"], row["epsilon"]) for row in rows] == runs
+    for row in rows:
+        for metric in ("accuracy", "median_accuracy", "ber", "auc"):
+            assert len(row[metric]) == 2
+            assert all(0 <= value <= 1 for value in row[metric])
+        assert (row["flipped"] == 0) == (row["epsilon"] is None)
+
+
+def test_brightness_is_learnt_from_true_labels():
+    longer = PLAN._replace(schedule=replace(BRIEF, epochs=20), epsilons=(None,))
+    for row in measure(longer, 0, noise(n=200)):
+        assert row["auc"][-1] > 0.9, row
+        assert row["median_accuracy"][-1] > 0.8, row
+
+
+def test_metrics_are_those_of_their_definitions():
+    scores = np.array([2.0, 0.5, 0.5, -1.0, 0.0, 0.5])
+    labels = np.array([1, 1, -1, -1, 1, -1])
+    found = experiment._metrics(scores, labels)
+    pairs = [(p > n) + (p == n) / 2 for p in scores[labels > 0] for n in scores[labels < 0]]
+    assert found["auc"] == round(np.mean(pairs), 4)
+    # Right: 2.0, 0.5 and -1.0; half right: 0.0.
+    assert found["accuracy"] == round(3.5 / 6, 4)
+    assert found["ber"] == round(1 - (2.5 / 3 + 1 / 3) / 2, 4)
+    # The median is 0.5: above it 2.0, below it -1.0 and 0.0, and three on it.
+    assert found["median_accuracy"] == round((1 + 1 + 0 + 3 / 2) / 6, 4)
+
+
+# The file.
+
+
+def test_a_grid_is_measured_once_and_says_where_it_comes_from(small, tmp_path, capsys):
+    out = tmp_path / "new" / "results.json"
+    assert run("--out", out) == 0
+    document = read(out)
+    assert document["cut"] is None
+    assert set(document["data"]) == {"cifar10", "mnist"}
+    assert keys(document) == [("cifar10", "patches", s) for s in (0, 1)] + [("mnist", "patches", 0)]
+    for unit in document["units"]:
+        assert unit["setup"]["evaluate_after"] == [1, 2]
+        assert unit["setup"]["losses"] == list(PLAN.losses)
+        assert unit["setup"]["epsilons"] == [1.0, None]
+        assert len(unit["runs"]) == 10
+        about = unit["provenance"]
+        assert {"commit", "date", "device", "threads", "torch", "dpnotes"} <= set(about)
+        assert about["seconds"] > 0
+        assert about["device"].startswith("CPU, ")
+    assert "cifar10, patches, seed 1: epoch 2/2" in capsys.readouterr().err
+    before = out.read_bytes()
+    assert run("--out", out) == 0
+    assert out.read_bytes() == before
+    assert capsys.readouterr().err == ""
+    assert [path.name for path in out.parent.iterdir()] == ["results.json"]
+
+
+def test_the_same_seed_gives_the_same_numbers(small, tmp_path):
+    for name in ("a.json", "b.json"):
+        run("--out", tmp_path / name, "--data", "cifar10", "--seeds", 1)
+    first, second = (read(tmp_path / name)["units"] for name in ("a.json", "b.json"))
+    assert first[0]["runs"] == second[0]["runs"]
+
+
+def test_a_cut_is_named_and_never_mixed_with_the_whole(small, tmp_path):
+    cut, whole = tmp_path / "cut.json", tmp_path / "whole.json"
+    run("--small", "--out", cut)
+    run("--out", whole, "--data", "mnist")
+    assert read(cut)["cut"] == experiment.CUT
+    assert len(read(cut)["units"]) == 1
+    with pytest.raises(
+        ValueError, match="documents must be of one grid: the whole one, or one cut"
+    ):
+        run("--merge", cut, whole, "--out", tmp_path / "both.json")
+    with pytest.raises(ValueError, match="documents must be of one grid"):
+        run("--out", cut)
+
+
+def test_parts_joined_are_the_whole(small, tmp_path):
+    whole, parts = tmp_path / "whole.json", [tmp_path / f"{i}.json" for i in (1, 2)]
+    run("--out", whole)
+    for i, path in enumerate(parts, start=1):
+        run("--out", path, "--part", f"{i}/2")
+    assert [keys(read(path)) for path in parts] == [
+        [("cifar10", "patches", 0), ("mnist", "patches", 0)],
+        [("cifar10", "patches", 1)],
+    ]
+    joined = tmp_path / "joined.json"
+    run("--merge", *reversed(parts), "--out", joined)
+    for ours, theirs in zip(read(joined)["units"], read(whole)["units"], strict=True):
+        assert ours["runs"] == theirs["runs"]
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "1", "a/b"])
+def test_a_part_that_is_none_is_refused(part, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run("--out", tmp_path / "x", "--part", part)
+    assert "--part" in capsys.readouterr().err
+
+
+def test_images_of_one_file_are_for_one_data_set(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run("--out", tmp_path / "x", "--images", "pair.npz")
+    assert "--images is for one data set" in capsys.readouterr().err
+
+
+def test_another_set_up_of_a_network_is_not_added_to_a_file(small, tmp_path, monkeypatch):
+    out = tmp_path / "results.json"
+    run("--out", out, "--data", "cifar10", "--seeds", 1)
+    other = PLAN._replace(schedule=replace(BRIEF, learning_rate=0.02))
+    monkeypatch.setattr(experiment, "WHOLE", (other,))
+    with pytest.raises(ValueError, match=r"results of \('cifar10', 'patches'\) must come from one"):
+        run("--out", out)
+
+
+def test_a_unit_that_was_killed_goes_on_from_its_checkpoint(small, tmp_path, monkeypatch):
+    out, again, folder = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "states"
+    words = ["--data", "mnist", "--checkpoints", folder]
+    run("--out", out, *words)
+    assert list(folder.iterdir()) == []
+    seen = []
+
+    def kill(unit, progress):
+        seen.append(progress)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment, "_report", kill)
+    with pytest.raises(KeyboardInterrupt):
+        run("--out", again, *words)
+    assert [path.name for path in folder.iterdir()] == ["mnist-patches-0.pt"]
+    assert not again.exists()
+    run("--out", again, *words)
+    assert [line[:9] for line in seen] == ["epoch 1/2", "epoch 2/2"]
+    assert read(again)["units"][0]["runs"] == read(out)["units"][0]["runs"]
+
+
+def test_a_gpu_trains_in_bfloat16():
+    chosen = experiment._parser().parse_args(["--out", "x", "--device", "cuda", "--part", "1/60"])
+    [(plan, seed)] = experiment._units(chosen)
+    assert (plan.data, plan.network, seed) == ("cifar10", "cnn", 0)
+    assert plan.schedule == replace(experiment.WHOLE[0].schedule, precision="bfloat16")
+
+
+def test_a_checkout_without_git_has_no_commit(monkeypatch):
+    def absent(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(experiment.subprocess, "run", absent)
+    assert experiment._commit() == "unknown"
+
+
+def test_a_processor_has_a_name_on_any_system(monkeypatch):
+    assert experiment._processor()
+    monkeypatch.setattr(experiment.Path, "exists", lambda self: False)
+    assert experiment._processor() == experiment.platform.machine()
+
+
+def unit(seed, auc, *, epsilon=0.5):
+    runs = [{"loss": "hinge", "objective": "auc", "epsilon": epsilon, "auc": auc}]
+    setup = {"evaluate_after": [1, 5]}
+    return {"data": "mnist", "network": "cnn", "seed": seed, "setup": setup, "runs": runs}
+
+
+def test_a_summary_is_the_mean_over_seeds_with_students_interval():
+    units = [unit(0, [0.1, 0.6]), unit(1, [0.2, 0.7]), unit(2, [0.3, 0.8])]
+    [row] = summarize({**empty_document(None), "units": units}, "auc")
+    names = {"data": "mnist", "network": "cnn", "loss": "hinge", "objective": "auc"}
+    assert row.items() >= (names | {"epsilon": 0.5, "seeds": 3}).items()
+    assert row["mean"] == pytest.approx(0.7)
+    # The 97.5 % point of Student's t with two degrees of freedom is 4.30265.
+    assert row["half_width"] == pytest.approx(4.30265 * 0.1 / math.sqrt(3), rel=1e-5)
+    [early] = summarize({"units": units}, "auc", epoch=1)
+    assert early["mean"] == pytest.approx(0.2)
+    [single] = summarize({"units": units[:1]}, "auc")
+    assert math.isnan(single["half_width"])
+    with pytest.raises(ValueError, match="2 is not in list"):
+        summarize({"units": units}, "auc", epoch=2)
+    with pytest.raises(KeyError, match="ber"):
+        summarize({"units": units}, "ber")
+
+
+def test_joining_keeps_each_unit_once_and_in_order():
+    documents = [{**empty_document(None), "units": [unit(s, [0, 0])]} for s in (2, 0, 2)]
+    assert keys(merge(documents)) == [("mnist", "cnn", 0), ("mnist", "cnn", 2)]
+    with pytest.raises(ValueError, match="documents must be of one grid"):
+        merge([])
