@@ -9,8 +9,9 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial, singledispatch
-from numbers import Integral, Number, Real
+from numbers import Integral, Number, Rational
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,7 +156,9 @@ def epsilon_lower_bound(
             f"trials must be enough to certify a positive epsilon at confidence {confidence} and "
             f"delta {delta}, got {trials}"
         )
-    runs = _run(mechanism, (dataset, neighbour), int(trials), np.random.default_rng(rng))
+    # An unsigned number of numpy's would wrap around where the last runs are counted from the end.
+    trials = int(trials)
+    runs = _run(mechanism, (dataset, neighbour), trials, np.random.default_rng(rng))
     tests = trials - trials // 2
     error = (1 - confidence) / 2
     event, first, second = _choose_event(runs, tests, error, delta)
@@ -393,25 +396,75 @@ def _read_whole(output: Hashable, numbers: list) -> Hashable:
 
 
 @_read.register(float)
-@_read.register(Integral)
 @_read.register(np.bool_)
 @_read.register(np.floating)
-def _read_number(output: Real, numbers: list) -> Hashable:
-    if isinstance(output, Integral) and abs(output) > _EXACT_INTEGER:
-        return type(output), output
+def _read_number(output: float | np.bool_ | np.floating, numbers: list) -> Hashable:
     numbers.append(float(output))
+    return type(output)
+
+
+@_read.register(Integral)
+def _read_integer(output: Integral, numbers: list) -> Hashable:
+    read = _read_number if abs(output) <= _EXACT_INTEGER else _read_exact
+    return read(output, numbers)
+
+
+@_read.register(Rational)
+@_read.register(Decimal)
+def _read_exact(output: Rational | Decimal, numbers: list) -> Hashable:
+    try:
+        nearest = float(output)
+    except OverflowError:
+        return _read_whole(output, numbers)
+    # The hash is of all digits: it tells apart what the nearest float does not.
+    numbers.extend([nearest, float(hash(output) % _EXACT_INTEGER)])
+    return type(output), "exact"
+
+
+@_read.register(complex)
+@_read.register(np.complexfloating)
+@_read.register(np.longdouble)
+def _read_parts(output: complex | np.inexact, numbers: list) -> Hashable:
+    numbers.extend(_parts(np.asarray(output)))
     return type(output)
 
 
 @_read.register
 def _read_array(output: np.ndarray, numbers: list) -> Hashable:
     kind = type(output), output.dtype.str, output.shape
-    if output.dtype.kind == "O":
+    if output.dtype.names:
+        return *kind, *(_read(output[name], numbers) for name in output.dtype.names)
+    if output.dtype.hasobject:
         return *kind, _read(output.tolist(), numbers)
-    if output.dtype.kind not in "biuf":
+    if output.dtype.kind not in "biufcmM":
         return *kind, output.tobytes()
-    numbers.append(np.asarray(output).ravel())
-    return kind
+    dates = output.dtype.kind in "mM"
+    parts = _parts(output.astype(np.int64) if dates else np.asarray(output))
+    numbers.extend(parts)
+    return *kind, len(parts)
+
+
+@_read.register
+def _read_masked_array(output: np.ma.MaskedArray, numbers: list) -> Hashable:
+    mask = np.ma.getmaskarray(output)
+    return type(output), _read_array(mask, numbers), _read_array(output.data, numbers)
+
+
+def _parts(array: NDArray) -> list[NDArray]:
+    """Return flat arrays that floats can hold and that tell these numbers apart, bit by bit."""
+    array = array.ravel()
+    if array.dtype.kind == "c":
+        return [*_parts(array.real), *_parts(array.imag)]
+    if array.dtype.itemsize < 8 or array.size == 0:
+        return [array]
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(invalid="ignore", over="ignore"):
+            nearest = array.astype(float)
+            return [nearest, (array - nearest).astype(float)]
+    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > _EXACT_INTEGER:
+        low = array & 2047
+        return [(array - low).astype(float), low.astype(float)]
+    return [array]
 
 
 @_read.register(tuple)

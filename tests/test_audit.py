@@ -595,6 +595,15 @@ class Report:
         (np.array([2**60]), np.array([2**60 + 1])),
         (np.array([-(2**60)]), np.array([-(2**60) - 1])),
         (np.array(["a"]), np.array(["b"])),
+        (
+            np.array(["a" * 40], np.dtypes.StringDType()),
+            np.array(["b" * 40], np.dtypes.StringDType()),
+        ),
+        (np.array([(1, 2.0)], "i4, f8"), np.array([(1, 3.0)], "i4, f8")),
+        (np.ma.array([1, 2], mask=[0, 0]), np.ma.array([1, 2], mask=[0, 1])),
+        (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 3], mask=[0, 1])),
+        (np.array(["2026-01-01"], "M8[D]"), np.array(["NaT"], "M8[D]")),
+        (10**400, 10**400 + 1),
         (np.array([1j]), np.array([2j])),
         (np.array([{"a": 1}, None]), np.array([{"a": 2}, None])),
         (np.array(3.0), 3.0),
@@ -607,6 +616,47 @@ def test_whatever_an_observer_could_tell_apart_the_audit_tells_apart(common, tel
     bound = epsilon_lower_bound(now_and_then(common, tell), 0, 1, trials=1000, rng=0)
     assert bound > 2
     assert epsilon_lower_bound(now_and_then(common, common), 0, 1, trials=1000, rng=0) == 0
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        lambda secret, noise: 2**60 + 2**59 * secret + int(2**40 * noise),
+        lambda secret, noise: -(2**90) - 2**80 * secret - int(2**70 * noise),
+        lambda secret, noise: Fraction(int(2**40 * noise), 3**30) + secret,
+        lambda secret, noise: Decimal(noise) + 2 * secret,
+        lambda secret, noise: complex(0.1 * noise + secret, noise),
+        lambda secret, noise: np.complex64(complex(noise, 0.1 * noise + secret)),
+        lambda secret, noise: np.array([noise + 1j * (secret + 0.1 * noise)]),
+        lambda secret, noise: np.array([2**60 + secret, int(2**50 * noise)]),
+        lambda secret, noise: np.array([2**63 + 2**20 * secret, int(2**50 * noise)], np.uint64),
+        lambda secret, noise: (noise, np.array([2**60 + secret])),
+        lambda secret, noise: np.array([10**10 * secret + int(10**9 * noise)], "M8[s]"),
+        lambda secret, noise: np.array([(noise, secret)], "f8, i8"),
+        lambda secret, noise: np.ma.array([noise, 1.0], mask=[0, secret]),
+    ],
+)
+def test_fresh_noise_hides_no_other_number_whatever_its_type(dress):
+    def mechanism(secret, *, rng):
+        return dress(secret, rng.random())
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0) > 3
+    assert epsilon_lower_bound(mechanism, 0, 0, trials=400, rng=0) < 0.5
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long doubles are doubles here")
+@pytest.mark.parametrize("dress", [np.longdouble, lambda output: np.array([output])])
+def test_the_last_bits_of_a_long_double_are_read(dress):
+    def mechanism(secret, *, rng):
+        return dress(np.longdouble(rng.random()) + np.longdouble(2) ** -60 * secret)
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0) > 3
+
+
+@pytest.mark.parametrize("trials", [np.uint8(200), np.uint64(200), np.int16(200)])
+def test_trials_may_be_any_integer(trials):
+    bound = epsilon_lower_bound(lambda secret: secret, 0, 1, trials=trials, rng=0)
+    assert bound == pytest.approx(largest_certifiable_epsilon(200))
 
 
 def test_an_output_reused_as_a_buffer_is_read_at_once():
