@@ -124,6 +124,8 @@ def privatize(
     dtype('bool')
     """
     lie = _lie(epsilon, categories)
+    # An unsigned number of numpy's would make floats of the reports, and round them.
+    categories = int(categories)
     values = check_categories("values", values, categories)
     rng = np.random.default_rng(rng)
     lies = flip(values.size, lie, rng).reshape(values.shape)

@@ -1,6 +1,7 @@
 """What a private release says of itself: the number, and the promise under which it was made."""
 
 from dataclasses import KW_ONLY, dataclass
+from math import inf
 from numbers import Real
 
 import numpy as np
@@ -65,13 +66,21 @@ neighbours='one record replaced')
         for name in ("mechanism", "neighbours"):
             _check_words(name, getattr(self, name))
         # A frozen dataclass can only be normalised underneath its own guard.
-        object.__setattr__(self, "value", float(self.value))
+        object.__setattr__(self, "value", _nearest_float(self.value))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "delta", delta)
 
     def __float__(self) -> float:
         """Return the released number."""
         return self.value
+
+
+def _nearest_float(value: Real) -> float:
+    """Return a real number as a float, and one beyond all floats as infinity: never raise."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def _check_words(name: str, words: str) -> None:

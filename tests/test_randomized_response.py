@@ -264,6 +264,19 @@ def test_beyond_the_integers_of_a_float_no_digit_of_a_report_is_lost():
     assert np.any(expected % 2 != truth % 2)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint64])
+def test_the_number_of_categories_may_be_of_any_type_of_integer(kind):
+    truth = np.arange(120, dtype=np.int8)
+    expected = privatize(truth, 1.0, categories=200, rng=0)
+    reports = privatize(truth, 1.0, categories=kind(200), rng=0)
+    assert reports.dtype == expected.dtype
+    assert np.array_equal(reports, expected)
+    wide = privatize(np.zeros(99, int), 42.0, categories=2**60, rng=0)
+    assert np.array_equal(
+        privatize(np.zeros(99, int), 42.0, categories=np.uint64(2**60), rng=0), wide
+    )
+
+
 def test_a_small_integer_type_is_widened_to_hold_every_category():
     truth = np.arange(120, dtype=np.int8).repeat(20)
     reports = privatize(truth, 0.1, categories=1000, rng=15)

@@ -46,6 +46,11 @@ def test_no_value_that_noise_could_make_is_refused(value):
     assert kept == value or math.isnan(kept)
 
 
+@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400, 3)])
+def test_a_value_beyond_all_floats_is_infinite(value):
+    assert Release(value, 1.0, **WORDS).value == (math.inf if value > 0 else -math.inf)
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
