@@ -232,7 +232,7 @@ def ber_risk(
     loss : callable
         A loss of the margin, element by element.
     check : bool
-        Whether to look into the labels, which makes the CPU wait for a GPU. Unchecked, a missing
+        Whether to look into the labels, for which the CPU waits for a GPU. Unchecked, a missing
         class gives NaN.
 
     Returns

@@ -136,9 +136,9 @@ def fit(
     Raises
     ------
     ValueError
-        If the shapes of inputs, labels, risks and names do not fit together, there are fewer
-        inputs than a batch holds, the seed is out of range, or the checkpoint is of another
-        training.
+        If the shapes of inputs, labels, risks and names do not fit together, a label is neither
+        -1 nor +1, there are fewer inputs than a batch holds, the seed is out of range, or the
+        checkpoint is of another training.
     TypeError
         If a parameter is of the wrong kind.
     FloatingPointError
@@ -154,7 +154,7 @@ def fit(
     """
     _check_kinds(build, inputs, test_inputs, labels, risks, schedule, names, checkpoint, report)
     names = range(len(risks)) if names is None else names
-    _check_sizes(inputs, labels, risks, names, schedule)
+    _check_runs(inputs, labels, risks, names, schedule)
     check_integer("seed", seed, low=0, high=2**63 - 1)
     generator = torch.Generator().manual_seed(seed)
     network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
@@ -333,7 +333,7 @@ def _check_kinds(
         raise TypeError(f"report must be callable or None, got {type(report).__name__}")
 
 
-def _check_sizes(
+def _check_runs(
     inputs: torch.Tensor,
     labels: torch.Tensor,
     risks: Sequence[Risk],
@@ -350,6 +350,8 @@ def _check_sizes(
             f"labels must have a row for each of the risks and a column for each of the inputs, "
             f"{expected}, got {tuple(labels.shape)}"
         )
+    if not bool(((labels == 1) | (labels == -1)).all()):
+        raise ValueError("labels must be -1 or +1; a record is not")
     if len(inputs) < schedule.batch_size:
         raise ValueError(f"inputs must fill a batch of {schedule.batch_size}, got {len(inputs)}")
 

@@ -246,7 +246,7 @@ def test_a_grid_is_measured_once_and_says_where_it_comes_from(small, tmp_path, c
         assert len(unit["runs"]) == 10
         about = unit["provenance"]
         assert {"commit", "date", "device", "threads", "torch", "dpnotes"} <= set(about)
-        assert about["seconds"] > 0
+        assert about["seconds"] >= 0
         assert about["device"].startswith("CPU, ")
     assert "cifar10, patches, seed 1: epoch 2/2" in capsys.readouterr().err
     before = out.read_bytes()
