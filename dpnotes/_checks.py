@@ -70,7 +70,10 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
 
 
 def as_array(name: str, values: ArrayLike) -> np.ndarray:
-    """Return `values` as an array, or refuse rows of different lengths."""
+    """Return `values` as an array, or refuse rows of different lengths and masked entries."""
+    # Without its mask, what was set aside as missing would count as an answer.
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be an array without a mask, got a masked array")
     try:
         return np.asarray(values)
     except ValueError:

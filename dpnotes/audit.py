@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from dpnotes._checks import check_integer, check_probability, check_real
+from dpnotes._checks import as_array, check_integer, check_probability, check_real
 
 _SUM_TOLERANCE = 1e-9
 _PAIR_BLOCK = 2**20  # numbers gathered at once: 8 MiB
@@ -217,10 +217,7 @@ def largest_certifiable_epsilon(
 def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
     """Return the matrix as floats, or name the row that is not a law."""
     name = "output_distribution"
-    try:
-        given = np.asarray(output_distribution)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a matrix with rows of one length") from error
+    given = as_array(name, output_distribution)
     if given.ndim != 2 or given.size == 0:
         raise ValueError(f"{name} must be a matrix with a row and a column, got {given.shape}")
     if given.dtype.kind not in "biufO":
@@ -229,6 +226,11 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
         rows = given.astype(float)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold real numbers") from error
+    if given.dtype != rows.dtype and (vanished := (rows == 0) & (given != 0)).any():
+        raise ValueError(
+            f"{name} must hold probabilities that a float can tell from 0, "
+            f"row {vanished.any(axis=1).argmax()} has a smaller one"
+        )
     improper = ~((rows >= 0) & (rows <= 1 + _SUM_TOLERANCE))
     if improper.any():
         row, column = np.argwhere(improper)[0]

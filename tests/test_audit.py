@@ -156,6 +156,8 @@ def test_a_law_may_be_given_in_any_real_type():
         ([[0.5 + 0j, 0.5]], TypeError, "must hold real numbers, got dtype complex128"),
         ([[None, 1.0]], ValueError, "row 0 has nan"),
         (np.array([["x", 1.0]], dtype=object), TypeError, "must hold real numbers"),
+        ([[0, 1], [Fraction(1, 10**400), 1]], ValueError, "tell from 0, row 1 has a smaller one"),
+        (np.ma.array([[0.5, 0.5]], mask=[[0, 1]]), TypeError, "without a mask"),
     ],
 )
 def test_what_is_not_a_law_is_refused(law, error, message):

@@ -417,6 +417,14 @@ def test_counts_that_are_all_zero_are_refused_unless_they_may_be():
         check_counts("counts", [0, 0])
 
 
+@pytest.mark.parametrize("mask", [False, [False, True]])
+def test_what_a_mask_sets_aside_is_not_taken_for_an_answer(mask):
+    masked = np.ma.array([0, 1], mask=mask)
+    for function, arguments in [(check_categories, (2,)), (check_counts, ())]:
+        with pytest.raises(TypeError, match="values must be an array without a mask"):
+            function("values", masked, *arguments)
+
+
 @pytest.mark.parametrize("kind", [str, bytes])
 def test_no_message_tells_how_long_the_longest_record_is(kind):
     messages = set()
