@@ -435,15 +435,16 @@ def _mean_excess(
     """
     moved = scores + shift
     below, up_to = (torch.searchsorted(scores, moved, right=right) for right in (False, True))
-    below_moved, up_to_moved = (
-        torch.searchsorted(moved, scores, right=right) for right in (False, True)
-    )
-    under, weighted, over = (_running_sums(x) for x in (lower, lower * scores, upper))
+    under, weighted = _running_sums(lower), _running_sums(lower * scores)
     excess = moved * under.gather(-1, below) - weighted.gather(-1, below)
     # A pair on the kink itself counts half, so both ends of a run of ties are wanted.
     covered = (under.gather(-1, below) + under.gather(-1, up_to)) / 2
-    missed = (over.gather(-1, below_moved) + over.gather(-1, up_to_moved)) / 2
-    return (upper * excess).sum(-1), upper * covered - lower * (over[..., -1:] - missed)
+    # s_i + shift is above s_j if it has passed it, that is, if more than j scores are below it.
+    passed = torch.zeros_like(under)
+    for place in (below, up_to):
+        passed.scatter_add_(-1, place, upper / 2)
+    over = passed.sum(-1, keepdim=True) - passed.cumsum(-1)[..., :-1]
+    return (upper * excess).sum(-1), upper * covered - lower * over
 
 
 def _running_sums(values: torch.Tensor) -> torch.Tensor:
