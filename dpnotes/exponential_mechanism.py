@@ -69,7 +69,8 @@ def sample(
     -----
     The candidates are the leaves of a binary tree, and an exact coin decides at each fork. So the
     probabilities have the *relative* precision of doubles, far into the tails: no candidate is
-    lost in the rounding of a cumulative sum. A draw costs O(log k) after O(k) once.
+    lost in the rounding of a cumulative sum. Rounding the weights may cost up to 1e-12 more than
+    epsilon. A draw costs O(log k) after O(k) once.
 
     Examples
     --------

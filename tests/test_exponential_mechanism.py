@@ -133,6 +133,13 @@ def test_no_table_of_utilities_costs_more_than_epsilon(utilities, steps, stretch
     assert exact_epsilon(law, neighbours=chain) <= epsilon + 1e-12
 
 
+def test_rounding_costs_no_more_than_1e_12():
+    for gap in range(10, 1400, 7):
+        start = np.append(-float(gap), np.zeros(64))
+        law = output_distribution(np.vstack([start, np.append(1.0 - gap, -np.ones(64))]), 0.7346)
+        assert exact_epsilon(law) <= 0.7346 + 1e-12
+
+
 def worst_table(candidates):
     """Return two rows one sensitivity apart that come close to costing all of epsilon."""
     low = np.ones(candidates)
