@@ -59,3 +59,4 @@ unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURD
 
 .venv-bench/.ready: requirements-bench.txt pyproject.toml $(call unfit,.venv-bench)
 	@.ci/venv .venv-bench requirements-bench.txt
+	@.venv-bench/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps libauc==2.0.1

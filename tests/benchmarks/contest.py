@@ -157,6 +157,20 @@ WIDE = Job(
     1024,
     _unary_variance,
 )
+PAIRS = Job(
+    "pairs",
+    "Barrier hinge risk of all pairs, with its slopes",
+    10**4,
+    2,
+    _label_variance,
+)
+MORE_PAIRS = Job(
+    "more pairs",
+    "Barrier hinge risk of all pairs, with its slopes",
+    10**6,
+    2,
+    _label_variance,
+)
 COLLECTOR = Job(
     "collector",
     "Unary encoding, the collector's view alone: simulate and aggregate",

@@ -26,11 +26,11 @@ def render(results):
 
 def goals(results):
     """Return (goal, measured, whether it holds) for every goal that could be measured."""
-    response, unary, wide, collector, labels, scores = (
+    response, unary, wide, collector, labels, scores, pairs, more_pairs = (
         _Job(results, name)
         for name in (
             *("randomized response", "unary encoding", "wide unary encoding", "collector"),
-            *("labels", "scores"),
+            *("labels", "scores", "pairs", "more pairs"),
         )
     )
     opendp, secure = response.time("OpenDP, one bit vector"), response.time("dpnotes' coins, `os.")
@@ -56,6 +56,20 @@ def goals(results):
             _quotient(labels.time("dpnotes, eight bytes"), labels.best("limit")),
         ),
         _at_least("the law of the number kept, scipy's time over ours", 1.0, scores.to_peer()),
+        _at_least("the risk of pairs, LibAUC's time over ours", 600, pairs.to_peer()),
+        _at_least(
+            "the same, where pairs are beyond the barriers",
+            600,
+            _quotient(pairs.best("peer"), pairs.time("dpnotes, at")),
+        ),
+        _at_most(
+            "the risk of pairs of a million scores, in milliseconds", 200, more_pairs.milliseconds()
+        ),
+        _at_most(
+            "the same, where pairs are beyond the barriers",
+            200,
+            _quotient(more_pairs.time("dpnotes, at"), 1e-3),
+        ),
     ]
     return [goal for goal in found if goal is not None]
 

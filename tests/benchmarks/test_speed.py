@@ -5,13 +5,17 @@ import tracemalloc
 
 import contest_exponential_mechanism
 import contest_randomized_response
+import contest_symmetric_loss
 import contest_unary_encoding
 import numpy as np
 import pytest
 from contest import CONTENDERS, true_counts
 from machine import version
 
-MODULES = (contest_randomized_response, contest_unary_encoding, contest_exponential_mechanism)
+MODULES = (
+    *(contest_randomized_response, contest_unary_encoding),
+    *(contest_exponential_mechanism, contest_symmetric_loss),
+)
 
 
 # What a peer warns of is its own affair. Processor time is what a clock shows on a quiet machine,
