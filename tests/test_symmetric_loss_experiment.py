@@ -386,3 +386,26 @@ def test_joining_keeps_each_unit_once_and_in_order():
     assert keys(merge(documents)) == [("mnist", "cnn", 0), ("mnist", "cnn", 2)]
     with pytest.raises(ValueError, match="documents must be of one grid"):
         merge([])
+
+
+# What was measured.
+
+
+def test_the_committed_results_are_all_of_the_grid_that_they_name():
+    results = datasets.load_results("symmetric_loss")
+    plans = experiment.WHOLE if results["cut"] is None else experiment.SMALL
+    assert results["cut"] in (None, experiment.CUT)
+    expected = {
+        (plan.data, plan.network, seed): plan for plan in plans for seed in range(plan.seeds)
+    }
+    assert sorted(expected) == keys(results)
+    for unit, plan in zip(results["units"], (expected[k] for k in keys(results)), strict=True):
+        assert unit["provenance"]["commit"] != "unknown"
+        assert unit["setup"] == experiment._setup(plan) | {"precision": unit["setup"]["precision"]}
+        runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
+        assert [Run(r["loss"], r["objective"], r["epsilon"]) for r in unit["runs"]] == runs
+        assert all(
+            len(r[metric]) == len(unit["setup"]["evaluate_after"])
+            for r in unit["runs"]
+            for metric in ("accuracy", "median_accuracy", "ber", "auc")
+        )

@@ -573,6 +573,14 @@ def _units(chosen: argparse.Namespace) -> list[tuple[Plan, int]]:
     return units[number - 1 :: total]
 
 
+def _setup(plan: Plan) -> dict[str, Any]:
+    setup = asdict(plan.schedule)
+    setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
+    setup |= {name: getattr(plan, name) for name in ("losses", "objectives", "epsilons")}
+    # Through JSON and back, so that it compares equal with what is read from a file.
+    return json.loads(json.dumps(setup))
+
+
 def _measure_unit(
     plan: Plan, seed: int, images: Images, commit: str, chosen: argparse.Namespace
 ) -> None:
@@ -580,15 +588,11 @@ def _measure_unit(
     document = empty_document(CUT if chosen.small else None)
     if chosen.out.exists():
         document = merge([document, _read(chosen.out)])
-    setup = asdict(plan.schedule)
-    setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
-    setup |= {name: getattr(plan, name) for name in ("losses", "objectives", "epsilons")}
     unit = {
         "data": plan.data,
         "network": plan.network,
         "seed": seed,
-        # Through JSON and back, so that it compares equal with what is read from a file.
-        "setup": json.loads(json.dumps(setup)),
+        "setup": _setup(plan),
     }
     _check_setup(document["units"], unit)
     if any(_key(known) == _key(unit) for known in document["units"]):
