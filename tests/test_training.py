@@ -462,19 +462,22 @@ def test_features_are_standardised_on_the_training_images():
     np.testing.assert_allclose(known[:9], again, atol=1e-4)
 
 
-def test_patches_are_whitened():
+def test_filters_are_patches_whitened_and_brought_to_one_length():
     train, _ = stripes(300, seed=0)
-    rng = np.random.default_rng(3)
-    weights, offset = training._whitened_patches(train, 500, 4, rng)
+    weights, offset = training._whitened_patches(train, 20, 4, np.random.default_rng(3))
+    filters = weights.reshape(20, -1).double().numpy()
     windows = np.lib.stride_tricks.sliding_window_view(train, (4, 4), axis=(1, 2))
     patches = windows.reshape(-1, 16) / 255
-    flat = weights.reshape(500, -1).double().numpy()
-    # A filter's response is the cosine with a whitened patch, times that patch's length.
-    responses = patches @ flat.T + offset.double().numpy()
-    assert np.abs(responses.mean(0)).max() < 0.05
-    spread = np.linalg.eigvalsh(np.cov(patches.T)).max()
-    assert (responses.std(0) < 1.05).all()
-    assert (np.linalg.norm(flat, axis=1) > spread**-0.5 * 0.9).all()
+    patches = patches - patches.mean(0)
+    covariance = np.cov(patches.T)
+    covariance += 0.1 * np.trace(covariance) / 16 * np.eye(16)
+    # A filter is C^-1 p over the length of C^-1/2 p, for a patch p of the images.
+    np.testing.assert_allclose(np.diag(filters @ covariance @ filters.T), 1, atol=0.03)
+    found = filters @ covariance
+    cosines = found @ patches.T / np.linalg.norm(patches, axis=1)
+    assert (cosines.max(1) / np.linalg.norm(found, axis=1) > 0.999).all()
+    mean = windows.reshape(-1, 16).mean(0) / 255
+    np.testing.assert_allclose(offset, -filters @ mean, atol=0.05)
 
 
 def test_the_generator_draws_the_patches():
