@@ -480,6 +480,21 @@ def test_filters_are_patches_whitened_and_brought_to_one_length():
     np.testing.assert_allclose(offset, -filters @ mean, atol=0.05)
 
 
+def test_likeness_and_unlikeness_are_the_parts_of_one_response():
+    train, _ = stripes(20, seed=0)
+    weights, offset = training._whitened_patches(train, 6, 4, np.random.default_rng(3))
+    features = training._responses(train, weights, offset, 2)
+    assert features.shape == (20, 48)
+    assert (features >= 0).all()
+    pixels = torch.from_numpy(train).permute(0, 3, 1, 2) / 255
+    response = functional.conv2d(pixels, weights, offset, 2)
+    mean = functional.adaptive_avg_pool2d(response, 2).flatten(1)
+    size = functional.adaptive_avg_pool2d(response.abs(), 2).flatten(1)
+    like, unlike = features.chunk(2, dim=1)
+    torch.testing.assert_close(like - unlike, mean, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(like + unlike, size, rtol=1e-4, atol=1e-5)
+
+
 def test_the_generator_draws_the_patches():
     train, _ = stripes(50, seed=0)
     one, same, other = (
