@@ -90,10 +90,8 @@ def sensitivity(
     >>> sensitivity(2.0, 0.05, 1000)
     0.08
     """
-    rho, strength = (
-        _check_size("lipschitz", lipschitz),
-        _check_size("regularization", regularization),
-    )
+    rho = check_epsilon(lipschitz, "lipschitz")
+    strength = check_epsilon(regularization, "regularization")
     n = check_integer("n", n, low=1)
     tolerance = check_real(
         "gradient_tolerance", gradient_tolerance, low=0.0, allowed="a finite number of at least 0"
@@ -286,9 +284,9 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
     >>> round(float(expected_logistic_loss(0.0, 1.0)), 12) == round(2 * math.log(2) - 0.5, 12)
     True
     """
-    margin, scale = np.broadcast_arrays(
-        _check_numbers("margin", margin), _check_numbers("noise_scale", noise_scale)
-    )
+    margin, scale = _check_numbers("margin", margin), _check_numbers("noise_scale", noise_scale)
+    _check_broadcast("noise_scale", scale.shape, margin.shape)
+    margin, scale = np.broadcast_arrays(margin, scale)
     if np.any(scale < 0):
         raise ValueError("noise_scale must be at least 0")
     distance = np.abs(margin)
@@ -386,6 +384,7 @@ def averaged_logistic_loss(
     """
     margin, shifts = _check_numbers("margin", margin), _check_numbers("shifts", shifts)
     weights = _check_weights(shifts, weights)
+    _check_broadcast("shifts", shifts.shape, (*margin.shape, 1))
     return np.logaddexp(0.0, -(margin[..., np.newaxis] + shifts)) @ weights
 
 
@@ -1216,6 +1215,14 @@ def _check_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite")
     return array.astype(float)
+
+
+def _check_broadcast(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> None:
+    """Refuse a shape that does not fit that of the margins."""
+    try:
+        np.broadcast_shapes(shape, other)
+    except ValueError:
+        raise ValueError(f"{name} must fit the margins, got shapes {shape} and {other}") from None
 
 
 def _check_weights(shifts: NDArray, weights: ArrayLike | None) -> NDArray[np.float64]:

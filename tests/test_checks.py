@@ -260,6 +260,13 @@ if importlib.util.find_spec("torch"):
     WORKING_CALLS |= torch_refusals.WORKING_CALLS
     REFUSED |= torch_refusals.REFUSED
 
+# An estimator needs scikit-learn.
+if importlib.util.find_spec("sklearn"):
+    import elun_refusals
+
+    WORKING_CALLS |= elun_refusals.WORKING_CALLS
+    REFUSED |= elun_refusals.REFUSED
+
 REFUSALS = [
     pytest.param(module, function, parameter, tables, id=f"{function}-{parameter}")
     for module, functions in REFUSED.items()

@@ -13,7 +13,7 @@ import dpnotes
 COMMANDS = {"main"}
 
 # The extras of the package may be missing; where they are, these modules cannot be imported.
-NEED_TORCH = {"symmetric_loss", "training"}
+NEED = {"symmetric_loss": "torch", "training": "torch", "elun": "sklearn"}
 
 # What others rely on, in the words of the architecture: more parameters may follow, none may go.
 CONTRACT = {
@@ -66,6 +66,20 @@ CONTRACT = {
         "reference_cnn(runs, generator)",
         "small_convnet(runs, generator)",
         "patch_features(train, test, *, rng=None)",
+    ],
+    "elun": [
+        "sensitivity(lipschitz, regularization, n, *, gradient_tolerance=0.0)",
+        "l2_laplace_noise(dimension, scale, *, size=None, rng=None)",
+        "coordinate_laplace_noise(dimension, scale, *, size=None, rng=None)",
+        "log_density(output, centre, scale, *, noise='l2')",
+        "expected_logistic_loss(margin, noise_scale)",
+        "averaged_logistic_loss(margin, shifts, weights=None)",
+        "projected_noise(dimension, nodes=50)",
+        "clip_rows(features, lipschitz, *, bias=True)",
+        "minimize_loss(rows, labels, regularization, *, shifts=None, weights=None)",
+        "PrivateLogisticRegression(epsilon, *, objective='elun', regularization=0.05, "
+        "lipschitz=2.0, draws=50, classes=(0, 1), random_state=None)",
+        "fit_many(models, X, y)",
     ],
     "audit": [
         "exact_epsilon(output_distribution, *, neighbours=None)",
@@ -202,8 +216,8 @@ def signature_of(words):
     ("module", "words"), [(module, words) for module in CONTRACT for words in CONTRACT[module]]
 )
 def test_every_name_that_others_rely_on_is_as_promised(module, words):
-    if module in NEED_TORCH:
-        pytest.importorskip("torch")
+    if module in NEED:
+        pytest.importorskip(NEED[module])
     function = getattr(importlib.import_module(f"dpnotes.{module}"), words.partition("(")[0])
     assert breaches_of(function, signature_of(words)) == []
 

@@ -1,0 +1,902 @@
+import dataclasses
+import functools
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, special, stats
+
+pytest.importorskip("sklearn", minversion="1.6")
+
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from dpnotes import elun
+from dpnotes.audit import epsilon_lower_bound
+from dpnotes.elun import (
+    PrivateLogisticRegression,
+    averaged_logistic_loss,
+    clip_rows,
+    coordinate_laplace_noise,
+    expected_logistic_loss,
+    fit_many,
+    l2_laplace_noise,
+    log_density,
+    minimize_loss,
+    projected_noise,
+    sensitivity,
+)
+
+# The expected loss under noise, three ways.
+
+
+def penalty_by_integration(margin, scale):
+    """Return E log(1 + exp(-(t + noise))) - log(1 + exp(-t)) from the curvature of the loss."""
+
+    def curvature(u):
+        return 0.25 / math.cosh(u / 2) ** 2 if abs(u) < 700 else 0.0
+
+    def integrand(v):
+        return (curvature(margin + scale * v) + curvature(margin - scale * v)) * math.exp(-v)
+
+    turns = [abs(margin + k) / scale for k in (-30, -10, -3, 0, 3, 10, 30)]
+    edges = sorted({0.0, 1.0, 5.0, 20.0, 60.0, 700.0, *(min(turn, 700.0) for turn in turns)})
+    pieces = [
+        integrate.quad(integrand, low, high, epsabs=0, epsrel=1e-12, limit=200)[0]
+        for low, high in itertools.pairwise(edges)
+    ]
+    return scale**2 / 2 * sum(pieces)
+
+
+@pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
+@pytest.mark.parametrize("scale", [1e-3, 0.05, 0.1, 1 / 3, 0.5, 0.999999, 1.0, 2.0, 50.0, 1e5])
+def test_the_closed_form_is_the_integral(scale):
+    for margin in (-300.0, -5.0, -0.1, 0.0, 1.0, 3.0, 20.0, 100.0):
+        expected = np.logaddexp(0, -margin) + penalty_by_integration(margin, scale)
+        assert expected_logistic_loss(margin, scale) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_closed_form_is_the_hypergeometric_one_where_scipy_can_tell():
+    margins = np.linspace(-3, 3, 13)
+    for scale in (0.7, 1.3, 2.9):
+        a = 1 / scale
+        upper, lower = (special.hyp2f1(1, a, 1 + a, -np.exp(s * margins)) for s in (1, -1))
+        expected = np.logaddexp(0, -margins) + scale / 2 * (upper + lower - 1)
+        np.testing.assert_allclose(expected_logistic_loss(margins, scale), expected, rtol=1e-12)
+
+
+def test_noise_of_scale_one_on_a_zero_margin_costs_two_logs_less_a_half():
+    assert expected_logistic_loss(0.0, 1.0) == pytest.approx(2 * math.log(2) - 0.5, rel=1e-15)
+
+
+@given(margin=st.floats(-200, 200), scale=st.floats(0, 100))
+def test_the_penalty_does_not_see_the_label(margin, scale):
+    penalties = [
+        float(expected_logistic_loss(t, scale) - np.logaddexp(0, -t)) for t in (margin, -margin)
+    ]
+    assert penalties[0] == pytest.approx(penalties[1], abs=1e-12)
+    assert penalties[0] >= -1e-12
+
+
+def test_extremes_have_their_limits():
+    assert expected_logistic_loss(0.3, 0.0) == np.logaddexp(0, -0.3)
+    assert expected_logistic_loss(0.3, 5e-324) == np.logaddexp(0, -0.3)
+    assert expected_logistic_loss(0.0, 1e300) == pytest.approx(5e299)
+    assert expected_logistic_loss(-1e308, 1.0) == 1e308
+    assert expected_logistic_loss(1e308, 1.0) == 0
+    assert expected_logistic_loss([[0.0], [1.0]], [1.0, 2.0, 3.0]).shape == (2, 3)
+
+
+# sigma, scale of the noise, the best weight and its loss, and the loss at the noise-free optimum.
+STORY = [
+    (1.2, 0.0, 1.38889, 0.433098, 0.433098),
+    (1.0, 0.0, 2.00000, 0.356316, 0.356316),
+    (1.2, 1.0, 2.28605, 0.568646, 0.617995),
+    (1.2, 2.0, 3.64407, 0.841481, 1.061623),
+    (1.0, 1.0, 2.97428, 0.435215, 0.469262),
+    (1.0, 2.0, 4.63871, 0.617082, 0.811080),
+]
+
+
+@pytest.mark.parametrize(("sigma", "scale", "best", "loss", "loss_at_old"), STORY)
+def test_the_one_dimensional_story_has_its_numbers(sigma, scale, best, loss, loss_at_old):
+    points, step = np.linspace(1 - 12 * sigma, 1 + 12 * sigma, 4001, retstep=True)
+    law = stats.norm.pdf(points, 1, sigma) * step
+
+    def expected(weight):
+        return float(law @ expected_logistic_loss(weight * points, scale * np.abs(points)))
+
+    found = optimize.minimize_scalar(expected, bounds=(0.5, 8), options={"xatol": 1e-9})
+    assert found.x == pytest.approx(best, abs=2e-5)
+    assert round(found.fun, 6) == loss
+    assert round(expected(2 / sigma**2), 6) == loss_at_old
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7, 100, 786])
+def test_gauss_points_have_the_moments_of_projected_noise(dimension):
+    points, weights = projected_noise(dimension)
+    assert weights.sum() == pytest.approx(1, abs=1e-12)
+    assert np.all(weights >= 0)
+    for k in (1, 2, 3, 5):
+        log_moment = special.gammaln(dimension + 2 * k) - special.gammaln(dimension)
+        log_moment += special.betaln(k + 0.5, (dimension - 1) / 2) if dimension > 1 else 0
+        log_moment -= special.betaln(0.5, (dimension - 1) / 2) if dimension > 1 else 0
+        assert weights @ points ** (2 * k) == pytest.approx(math.exp(log_moment), rel=1e-9)
+    assert weights @ points == pytest.approx(0, abs=1e-9)
+    assert weights @ points**2 == pytest.approx(dimension + 1)
+
+
+def bessel_density(tau, d):
+    tau = np.abs(tau)
+    factor = math.sqrt(math.pi) * 2 ** (d / 2) * special.gamma((d + 1) / 2)
+    return tau ** (d / 2) * special.kv(d / 2, tau) / factor
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7, 30])
+@pytest.mark.parametrize("scale", [0.01, 0.3, 1.0])
+def test_quadrature_in_any_dimension_is_the_integral_over_a_line(dimension, scale):
+    tau = np.linspace(-150, 150, 60_000)  # no grid point is 0, where the Bessel function is not
+    law = bessel_density(tau, dimension) * (tau[1] - tau[0])
+    for margin in (-2.0, 0.0, 3.0):
+        points, weights = projected_noise(dimension, 100)
+        found = averaged_logistic_loss(margin, scale * points, weights)
+        expected = law @ np.logaddexp(0, -(margin + scale * tau))
+        assert found == pytest.approx(expected, rel=1e-3 if scale == 1 else 1e-5)
+
+
+def test_in_one_dimension_the_three_ways_agree():
+    margins = np.array([-2.0, 0.0, 1.0, 4.0])
+    points, weights = projected_noise(1, 100)
+    exact = expected_logistic_loss(margins, 0.3)
+    np.testing.assert_allclose(
+        averaged_logistic_loss(margins, 0.3 * np.tile(points, (4, 1)), weights), exact, rtol=1e-6
+    )
+    draws = l2_laplace_noise(1, 0.3, size=400_000, rng=1).T
+    np.testing.assert_allclose(averaged_logistic_loss(margins, draws), exact, atol=5 * 0.5 / 632)
+
+
+def test_in_many_dimensions_draws_agree_with_quadrature():
+    rows = np.random.default_rng(2).normal(size=(5, 8))
+    points, weights = projected_noise(8, 100)
+    margins, norms = rows @ np.ones(8), np.linalg.norm(rows, axis=1)
+    by_points = averaged_logistic_loss(margins, 0.2 * norms[:, np.newaxis] * points, weights)
+    shifts = rows @ l2_laplace_noise(8, 0.2, size=200_000, rng=3).T
+    by_draws = averaged_logistic_loss(margins, shifts)
+    # One draw of the loss deviates by at most the shift, of standard deviation 0.2 ||x|| 3.
+    np.testing.assert_array_less(np.abs(by_draws - by_points), 5 * 0.6 * norms / math.sqrt(2e5))
+    wrong = averaged_logistic_loss(margins, 0.3 * norms[:, np.newaxis] * points, weights)
+    assert np.any(np.abs(by_draws - wrong) > 5 * 0.6 * norms / math.sqrt(2e5))
+
+
+# The law of the noise.
+
+
+def follows(sample, law):
+    """Kolmogorov-Smirnov; wrong once in a million."""
+    return stats.kstest(sample, law.cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 31, 500])
+def test_the_norm_of_the_noise_is_gamma_and_its_direction_uniform(dimension):
+    noise = l2_laplace_noise(dimension, 0.7, size=20_000, rng=4)
+    norms = np.linalg.norm(noise, axis=1)
+    assert follows(norms, stats.gamma(dimension, scale=0.7))
+    assert abs(norms.mean() - 0.7 * dimension) < 5 * 0.7 * math.sqrt(dimension / 20_000)
+    if dimension > 1:
+        # Of a uniform direction, one squared coordinate is a beta variable.
+        law = stats.beta(0.5, (dimension - 1) / 2)
+        for coordinate in (0, dimension - 1):
+            assert follows((noise[:, coordinate] / norms) ** 2, law)
+    assert abs((noise > 0).mean() - 0.5) < 5 * 0.5 / math.sqrt(noise.size)
+
+
+def test_one_dimensional_noise_is_laplace_and_projected_noise_has_its_variance():
+    assert follows(l2_laplace_noise(1, 2.0, size=20_000, rng=5)[:, 0], stats.laplace(scale=2.0))
+    projected = l2_laplace_noise(9, 2.0, size=100_000, rng=5) @ np.full(9, 1 / 3)
+    assert projected.var() == pytest.approx(4 * 10, rel=0.03)
+
+
+def test_coordinate_noise_is_wider_by_the_root_of_the_dimension():
+    noise = coordinate_laplace_noise(16, 0.5, size=20_000, rng=6)
+    assert all(follows(column, stats.laplace(scale=2.0)) for column in noise.T)
+    longer = np.linalg.norm(coordinate_laplace_noise(100, 1.0, size=2000, rng=6), axis=1).mean()
+    assert longer == pytest.approx(140.9, abs=1)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda rng: rng.laplace(scale=1.0, size=(20_000, 5)),
+        lambda rng: l2_laplace_noise(4, 1.0, size=20_000, rng=rng),
+        lambda rng: l2_laplace_noise(5, 1.05, size=20_000, rng=rng),
+        lambda rng: rng.standard_normal((20_000, 5)) * math.sqrt(6),
+    ],
+    ids=["per coordinate", "a dimension lost", "scale", "gaussian"],
+)
+def test_another_law_would_be_noticed(broken):
+    norms = np.linalg.norm(broken(np.random.default_rng(7)), axis=1)
+    assert not follows(norms, stats.gamma(5))
+
+
+@pytest.mark.parametrize("noise", ["l2", "coordinate"])
+def test_densities_integrate_to_one(noise):
+    line = np.linspace(-40, 40, 8001)
+    found = np.exp(log_density(line[:, np.newaxis], [0.3], 0.8, noise=noise))
+    assert found.sum() * 0.01 == pytest.approx(1, abs=1e-4)
+    grid = np.stack(np.meshgrid(line[::8], line[::8]), axis=-1)
+    found = np.exp(log_density(grid, [0.3, -0.2], 1.0, noise=noise))
+    assert found.sum() * 0.08**2 == pytest.approx(1, abs=1e-2)
+
+
+def largest_loss(noise, scale, moved):
+    """Return the largest log-ratio of densities, over outputs far along every diagonal."""
+    signs = np.sign(np.random.default_rng(8).normal(size=(2000, moved.size)))
+    outputs = np.vstack([50 * signs, 50 * np.sign(moved)[np.newaxis], 50 * moved[np.newaxis]])
+    ratios = log_density(outputs, np.zeros(moved.size), scale, noise=noise)
+    return np.abs(ratios - log_density(outputs, moved, scale, noise=noise)).max()
+
+
+def test_the_naive_noise_on_every_coordinate_costs_the_root_of_the_dimension_too_much():
+    d, epsilon = 25, 1.5
+    diagonal = np.full(d, 1 / math.sqrt(d))  # a move of length 1, the sensitivity
+    scale = 1 / epsilon
+    assert largest_loss("l2", scale, diagonal) == pytest.approx(epsilon)
+    assert largest_loss("coordinate", scale, diagonal) == pytest.approx(epsilon)
+    assert largest_loss("coordinate", scale / math.sqrt(d), diagonal) == pytest.approx(5 * epsilon)
+
+
+# The sensitivity.
+
+
+def test_the_sensitivity_is_its_formula():
+    assert sensitivity(2.0, 0.05, 1000) == pytest.approx(80 / 1000)
+    assert sensitivity(1.0, 0.1, 100, gradient_tolerance=0.005) == pytest.approx(0.3)
+
+
+def test_a_linear_loss_reaches_the_bound():
+    rho, strength, n = 1.5, 0.2, 7
+    optima = [np.array([(n - 1) * rho + sign * rho]) / (strength * n) for sign in (1, -1)]
+    moved = np.linalg.norm(optima[0] - optima[1])
+    assert moved == pytest.approx(sensitivity(rho, strength, n), rel=1e-12)
+
+
+def crowd(n, strength):
+    """Return records that all pull the same way, so that a neighbour may pull across."""
+    return np.tile([1.0, 0.0], (n - 1, 1)), np.ones(n - 1, dtype=int)
+
+
+def distance_moved(record, other, n, strength, scale=0.0, solve=minimize_loss):
+    rows, labels = crowd(n, strength)
+    optima = []
+    for x in (record, other):
+        everybody = np.vstack([rows, np.reshape(x, (1, 2)) / max(1.0, np.linalg.norm(x))])
+        norms = np.linalg.norm(everybody, axis=1)
+        points, weights = projected_noise(2, 30)
+        noise = {"shifts": scale * norms[:, np.newaxis] * points, "weights": weights}
+        options = noise if scale else {}
+        optima.append(solve(everybody, np.append(labels, 1), strength, **options))
+    return np.linalg.norm(optima[0] - optima[1])
+
+
+def attack(n, strength, **options):
+    """Search for the neighbours whose optima are farthest apart, over the sensitivity."""
+
+    def shortfall(z):
+        return -distance_moved(z[:2], z[2:], n, strength, **options)
+
+    starts = np.array([[-0.5, 0.9, -0.5, -0.9], [0.9, 0.1, -0.9, 0.3], [-0.9, 0.0, 0.1, 0.9]])
+    found = [optimize.minimize(shortfall, start, method="BFGS").fun for start in starts]
+    return -min(found) / sensitivity(1.0, strength, n)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 20.0])
+@pytest.mark.parametrize(("n", "strength"), [(2, 1.0), (20, 0.1), (200, 0.02)])
+def test_a_search_over_neighbours_never_exceeds_the_bound(n, strength, scale):
+    assert 0.05 < attack(n, strength, scale=scale) <= 1
+
+
+def test_the_search_comes_near_the_bound_and_breaks_half_of_it():
+    reached = attack(3000, 0.01)
+    assert 0.7 < reached <= 1
+    assert reached > 0.5  # so a bound without the factor 2 is refuted by the same search
+
+
+def test_stopping_early_moves_further_than_the_bound_without_its_charge():
+    """Both optima may be off by tau / lambda, in opposite directions."""
+    n, strength, tolerance = 20, 0.1, 0.5
+    rows = np.tile([1.0, 0.0], (n, 1))
+    labels = np.append(np.ones(n - 1, dtype=int), 1)
+    stopped = []
+    for sign in (1, -1):
+        rows[-1] = [0.0, sign]
+        optimum = minimize_loss(rows, labels, strength)
+        stopped.append(optimum + np.array([0.0, sign * 0.5 * tolerance / strength]))
+    moved = np.linalg.norm(stopped[0] - stopped[1])
+    assert moved > sensitivity(1.0, strength, n)
+    assert moved <= sensitivity(1.0, strength, n, gradient_tolerance=tolerance)
+
+
+# The solver.
+
+
+def exact_gradient(rows, labels, strength, point, shifts=None):
+    """Return the gradient in extended precision, term by term."""
+    wide = [np.asarray(a, dtype=np.longdouble) for a in (rows, labels, point)]
+    rows, labels, point = wide
+    shifts = np.zeros((len(rows), 1)) if shifts is None else shifts
+    margins = labels[:, np.newaxis] * ((rows @ point)[:, np.newaxis] + shifts)
+    pull = (labels[:, np.newaxis] / (1 + np.exp(margins))).mean(axis=1)
+    return strength * point - (pull[:, np.newaxis] * rows).mean(axis=0)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.sampled_from([1, 2, 10, 100]),
+    d=st.sampled_from([1, 2, 30]),
+    power=st.floats(-6, 2),
+    scale=st.sampled_from([0.0, 1.0, 100.0]),
+    separable=st.booleans(),
+)
+@settings(max_examples=60)
+def test_the_gradient_is_within_tolerance_at_the_point_returned(
+    seed, n, d, power, scale, separable
+):
+    rng = np.random.default_rng(seed)
+    rows = clip_rows(rng.normal(size=(n, d)) * 10 ** rng.uniform(-3, 3, size=d), 2.0)
+    labels = (
+        np.where(rows @ rng.normal(size=d + 1) > 0, 1, -1)
+        if separable
+        else 2 * rng.integers(0, 2, size=n) - 1
+    )
+    shifts = rows @ l2_laplace_noise(d + 1, scale, size=7, rng=rng).T if scale else None
+    strength = 10**power
+    found = minimize_loss(rows, labels, strength, shifts=shifts, gradient_tolerance=1e-4)
+    gradient = exact_gradient(rows, labels, strength, found, shifts)
+    assert np.linalg.norm(gradient.astype(float)) <= 1e-4
+
+
+def test_a_fit_reaches_the_tolerance_that_it_charges(monkeypatch):
+    rng = np.random.default_rng(9)
+    x, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    monkeypatch.setattr(elun, "l2_laplace_noise", lambda d, scale, size, rng: np.zeros((size, d)))
+    for tolerance in (1e-9, 1e-3, None):
+        model = PrivateLogisticRegression(1.0, objective="erm", gradient_tolerance=tolerance)
+        weights = np.append(model.fit(x, y).coef_, model.intercept_)
+        gradient = exact_gradient(clip_rows(x, 2.0), 2 * y - 1, 0.05, weights)
+        charged = model.privacy_.gradient_tolerance
+        assert np.linalg.norm(gradient.astype(float)) <= charged
+        assert charged == (tolerance or pytest.approx(1e-6 * 2 / 50))
+        assert model.privacy_.sensitivity == sensitivity(2.0, 0.05, 50, gradient_tolerance=charged)
+
+
+def test_gradient_descent_gets_there_where_newton_does_not(monkeypatch):
+    rng = np.random.default_rng(10)
+    rows, labels = clip_rows(rng.normal(size=(40, 3)), 2.0), 2 * rng.integers(0, 2, 40) - 1
+    expected = minimize_loss(rows, labels, 0.05)
+    monkeypatch.setattr(elun, "_newton_step", lambda hessian, gradient: None)
+    found = minimize_loss(rows, labels, 0.05, gradient_tolerance=1e-9)
+    np.testing.assert_allclose(found, expected, atol=2e-9 / 0.05)
+
+
+def test_softmax_gets_there_without_conjugate_gradients_and_without_newton(monkeypatch):
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    model = PrivateLogisticRegression(1e9, classes=range(3), random_state=0)
+    expected = model.fit(x, y).coef_.copy()
+    monkeypatch.setattr(elun, "_conjugate_gradients", lambda times, target: None)
+    np.testing.assert_allclose(model.fit(x, y).coef_, expected, atol=1e-5)
+    monkeypatch.setattr(elun, "_newton_step", lambda hessian, gradient: None)
+    np.testing.assert_allclose(model.fit(x, y).coef_, expected, atol=1e-5)
+
+
+def test_a_newton_step_that_lengthens_the_gradient_is_halved():
+    # Noise that pushes all scores to where the loss is nearly straight: the full step flies past.
+    rows, labels = np.ones((100, 1)), np.repeat([-1, 1], [51, 49])
+    shifts = np.full((100, 1), 10.0)
+    problem = elun._Binary(rows, (labels > 0).astype(float), 1e-6, 1.0, shifts, None)
+    gradient, curvature = problem.slope(np.zeros(1))
+    with np.errstate(over="ignore"):
+        overshot, _ = problem.slope(problem.newton(gradient, curvature))
+    assert abs(overshot[0]) > 0.9 * abs(gradient[0])
+    found = minimize_loss(rows, labels, 1e-6, shifts=shifts)
+    assert found[0] == pytest.approx(-10 + special.logit(0.49), abs=1e-3)
+
+
+def test_a_tolerance_that_doubles_cannot_reach_is_refused():
+    with pytest.raises(ValueError, match="gradient_tolerance must be at least"):
+        minimize_loss([[1.0]], [1], 0.1, gradient_tolerance=1e-17)
+    with pytest.raises(ValueError, match="gradient_tolerance must be at least"):
+        PrivateLogisticRegression(1.0, gradient_tolerance=1e-17).fit([[1.0]], [1])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_with_a_huge_epsilon_the_model_is_scikit_learns(classes):
+    rng = np.random.default_rng(12)
+    x, y = rng.normal(size=(300, 4)), rng.integers(0, classes, 300)
+    x[:, 0] += y
+    options = {"objective": "erm", "lipschitz": 10.0, "classes": range(classes)}
+    ours = PrivateLogisticRegression(1e12, gradient_tolerance=1e-9, **options).fit(x, y)
+    rows = clip_rows(x, 10.0)
+    peer = LogisticRegression(C=1 / (0.05 * 300), fit_intercept=False, tol=1e-10, max_iter=10_000)
+    peer.fit(rows, y)
+    found = np.column_stack([ours.coef_, ours.intercept_])
+    np.testing.assert_allclose(found, peer.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(x), peer.predict_proba(rows), atol=1e-5)
+
+
+def test_one_against_the_rest_is_a_model_for_every_class():
+    rng = np.random.default_rng(13)
+    x, y = rng.normal(size=(200, 2)), rng.choice(["a", "b", "c"], 200)
+    options = {"objective": "erm", "gradient_tolerance": 1e-9}
+    all_three = PrivateLogisticRegression(
+        1e12, classes=["c", "a", "b"], multi_class="one-vs-rest", **options
+    ).fit(x, y)
+    for k, name in enumerate(all_three.classes_):
+        one = PrivateLogisticRegression(1e12, classes=(False, True), **options).fit(x, y == name)
+        np.testing.assert_allclose(all_three.coef_[k], one.coef_[0], atol=1e-6)
+    assert all_three.classes_.tolist() == ["a", "b", "c"]
+    likely = all_three.predict_proba(x)
+    ratios = special.expit(all_three.decision_function(x))
+    np.testing.assert_allclose(likely, ratios / ratios.sum(axis=1, keepdims=True))
+    assert np.array_equal(all_three.predict(x), all_three.classes_[likely.argmax(axis=1)])
+
+
+# Clipping.
+
+
+def test_long_rows_keep_their_direction_and_short_ones_their_length():
+    rows = clip_rows([[0.6, 0.8], [3.0, 4.0]], 2.0)
+    assert rows[0].tolist() == [0.6, 0.8, 1.0]
+    np.testing.assert_allclose(rows[1], np.array([3, 4, 1]) * 2 / math.sqrt(26))
+    assert clip_rows([[3.0, 4.0]], 2.0, bias=False) == pytest.approx(np.array([[1.2, 1.6]]))
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
+    power=st.floats(-50, 50),
+    bias=st.booleans(),
+)
+def test_no_row_is_longer_than_allowed_however_huge_it_was(rows, power, bias):
+    clipped = clip_rows(rows, 10**power, bias=bias)
+    lengths = np.array([math.hypot(*row) for row in clipped])
+    assert np.all(lengths <= 10**power * (1 + 1e-15 * 8))
+    given_lengths = np.array([math.hypot(*row, *[1.0] * bias) for row in rows])
+    long = given_lengths > 10**power * (1 + 1e-9)
+    np.testing.assert_allclose(lengths[long], 10**power, rtol=1e-12)
+    assert np.array_equal(
+        clipped[given_lengths < 10**power * (1 - 1e-9)][:, :3],
+        np.array(rows)[given_lengths < 10**power * (1 - 1e-9)],
+    )
+
+
+# The estimator: what it promises and releases.
+
+
+@pytest.fixture
+def points():
+    rng = np.random.default_rng(14)
+    x = rng.normal(size=(120, 2))
+    return x, (x[:, 0] + 0.3 * rng.normal(size=120) > 0).astype(int)
+
+
+KINDS = [
+    {"objective": "erm"},
+    {"objective": "elun"},
+    {"objective": "elun", "expectation": "quadrature"},
+    {"objective": "elun", "fit_intercept": False},
+    {"objective": "erm", "classes": (0, 1, 2)},
+    {"objective": "elun", "classes": (0, 1, 2)},
+    {"objective": "elun", "classes": (0, 1, 2), "multi_class": "one-vs-rest"},
+]
+IDS = [" ".join(map(str, kind.values())) for kind in KINDS]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=IDS)
+
+REASONED = {"check_dtype_object": "Python's own message is not passed on: it may quote a record"}
+
+
+@pytest.mark.parametrize("kind", [{}, {"objective": "erm", "multi_class": "one-vs-rest"}])
+@pytest.mark.filterwarnings("ignore")
+def test_it_is_a_scikit_learn_estimator(kind):
+    model = PrivateLogisticRegression(1.0, classes=None, **kind)
+    checks = check_estimator(model, expected_failed_checks=REASONED, on_skip=None)
+    assert len(checks) > 40
+    failed = {check["check_name"] for check in checks if check["status"] == "xfail"}
+    assert failed == set(REASONED)
+
+
+def test_it_can_be_cloned_and_cross_validated(points):
+    model = PrivateLogisticRegression(20.0, random_state=3, classes=[0, 1])
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, *points, cv=3).mean() > 0.8
+
+
+@every_kind
+def test_the_fitted_model_says_what_was_spent(points, kind):
+    model = PrivateLogisticRegression(2.0, **kind).fit(*points)
+    promise = model.privacy_
+    assert promise == model.guarantee(120, 2)
+    assert (promise.epsilon, promise.delta, promise.n) == (2.0, 0.0, 120)
+    assert promise.neighbours == "one of 120 records replaced"
+    classes, width = len(model.classes_), 2 + model.fit_intercept
+    softmax = classes > 2 and model.multi_class == "softmax"
+    assert promise.lipschitz == (math.sqrt(2) if softmax else 1) * 2.0
+    assert promise.models == (classes if classes > 2 and not softmax else 1)
+    assert promise.dimension == (classes * width if softmax else width)
+    assert promise.sensitivity == sensitivity(
+        promise.lipschitz, 0.05, 120, gradient_tolerance=promise.gradient_tolerance
+    )
+    assert promise.noise_scale == pytest.approx(promise.sensitivity * promise.models / 2.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        promise.epsilon = 0.1
+
+
+def released(model):
+    weights = [model.coef_, model.intercept_[:, np.newaxis]][: 1 + model.fit_intercept]
+    return np.hstack(weights)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.get("expectation") != "draws"][2:5:2])
+def test_the_noise_on_the_weights_has_the_law_that_is_promised(points, kind):
+    models = [PrivateLogisticRegression(1.0, **kind, random_state=t) for t in range(2000)]
+    weights = np.array([released(model).ravel() for model in fit_many(models, *points)])
+    exact = PrivateLogisticRegression(1e12, **kind).fit(*points)
+    promise = models[0].privacy_
+    if kind["objective"] == "erm":
+        centre = released(exact).ravel()
+    else:
+        rows = clip_rows(points[0], 2.0)
+        nodes, law = projected_noise(promise.dimension, 50)
+        shifts = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * nodes
+        centre = minimize_loss(rows, 2 * points[1] - 1, 0.05, shifts=shifts, weights=law)
+    norms = np.linalg.norm(weights - centre, axis=1)
+    assert follows(norms, stats.gamma(promise.dimension, scale=promise.noise_scale))
+    assert not follows(norms, stats.gamma(promise.dimension, scale=1.1 * promise.noise_scale))
+
+
+def test_every_one_of_the_rest_has_noise_of_its_own(points):
+    options = {"objective": "erm", "classes": (0, 1, 2), "multi_class": "one-vs-rest"}
+    models = [PrivateLogisticRegression(1.0, **options, random_state=t) for t in range(500)]
+    weights = np.array([released(model) for model in fit_many(models, *points)])
+    noise = weights - weights.mean(axis=0)
+    scale = 3 * sensitivity(2.0, 0.05, 120)
+    for k in range(3):
+        assert np.linalg.norm(noise[:, k], axis=1).mean() == pytest.approx(3 * scale, rel=0.1)
+    across = np.corrcoef(noise.reshape(500, -1).T)
+    assert np.abs(across - np.eye(9)).max() < 0.25
+
+
+def test_the_noise_of_the_release_is_not_that_of_the_draws(points, monkeypatch):
+    drawn = []
+    real = l2_laplace_noise
+
+    def spy(*args, **options):
+        drawn.append(real(*args, **options))
+        return drawn[-1]
+
+    monkeypatch.setattr(elun, "l2_laplace_noise", spy)
+    PrivateLogisticRegression(1.0, random_state=5, draws=4).fit(*points)
+    draws, [release] = drawn
+    assert draws.shape == (4, 3)
+    assert not np.isclose(draws, release).any()
+    PrivateLogisticRegression(1.0, random_state=5, draws=4).fit(points[0], 1 - points[1])
+    assert np.array_equal(drawn[2], draws)
+
+
+@every_kind
+def test_nothing_but_the_release_is_kept(points, kind):
+    model = PrivateLogisticRegression(2.0, **kind).fit(*points)
+    kept = set(vars(model)) - set(model.get_params())
+    assert kept == {"classes_", "coef_", "intercept_", "privacy_", "n_features_in_"}
+
+
+def releases(epsilon, objective):
+    def mechanism(data, *, rng):
+        options = {"regularization": 2.0, "lipschitz": 1.0, "draws": 5, "objective": objective}
+        model = PrivateLogisticRegression(
+            epsilon, fit_intercept=False, random_state=int(rng.integers(2**62)), **options
+        )
+        return released(model.fit(*data)).ravel()
+
+    return mechanism
+
+
+NEIGHBOURS = (([[1.0, 0.0]], [1]), ([[1.0, 0.0]], [0]))
+
+
+@pytest.mark.parametrize("objective", ["erm", "elun"])
+def test_the_audit_finds_no_more_than_epsilon_in_released_weights(objective):
+    bound = epsilon_lower_bound(releases(2.0, objective), *NEIGHBOURS, trials=1500, rng=15)
+    assert 0.3 < bound <= 2.0
+
+
+def test_the_audit_finds_a_noise_four_times_too_small(monkeypatch):
+    real = elun.sensitivity
+    monkeypatch.setattr(elun, "sensitivity", lambda *a, **options: real(*a, **options) / 4)
+    bound = epsilon_lower_bound(releases(2.0, "erm"), *NEIGHBOURS, trials=1500, rng=15)
+    assert bound > 2.0
+
+
+# What depends on the records together never shows.
+
+RNG = np.random.default_rng(16)
+DATA_SETS = {
+    "one class only": (RNG.normal(size=(30, 2)), np.ones(30, dtype=int)),
+    "constant columns": (np.full((30, 2), 7.0), RNG.integers(0, 2, 30)),
+    "rows of zeros": (np.zeros((30, 2)), RNG.integers(0, 2, 30)),
+    "fewer records than weights": (RNG.normal(size=(3, 40)), [0, 1, 1]),
+    "a single record": ([[1.0, 2.0]], [1]),
+    "separable": (np.repeat([[-1.0], [1.0]], 15, axis=0), np.repeat([0, 1], 15)),
+    "huge numbers": (RNG.normal(size=(30, 2)) * 1e300, RNG.integers(0, 2, 30)),
+    "the hugest numbers": (np.full((30, 2), 1.7e308), RNG.integers(0, 2, 30)),
+    "tiny numbers": (np.full((30, 2), 5e-324), RNG.integers(0, 2, 30)),
+    "all alike": (np.ones((30, 1)), np.zeros(30, dtype=int)),
+    "collinear": (np.outer(RNG.normal(size=30), [1, 2, 3]), RNG.integers(0, 2, 30)),
+}
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+@every_kind
+def test_every_valid_data_set_gives_a_model_of_the_same_kind(name, kind):
+    x, y = DATA_SETS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PrivateLogisticRegression(1.0, **kind, random_state=1).fit(x, y)
+        likely = model.predict_proba(x)
+    classes = len(kind.get("classes", (0, 1)))
+    assert model.coef_.shape == (1 if classes == 2 else classes, np.shape(x)[1])
+    assert np.all(np.isfinite(model.coef_))
+    assert likely.shape == (len(x), classes)
+    np.testing.assert_allclose(likely.sum(axis=1), 1)
+    assert set(model.predict(x)) <= set(model.classes_)
+
+
+@pytest.mark.parametrize("objective", ["erm", "elun"])
+@pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)])
+@pytest.mark.parametrize("ratio", [1e-9, 1e-4, 1.0, 1e6])
+def test_any_regularization_gives_a_model(points, objective, classes, ratio):
+    for rho in (1e-50, 1e-3, 1e4, 1e50):
+        strength = min(max(ratio * rho**2, 1e-50), 1e50)
+        model = PrivateLogisticRegression(
+            1.0, objective=objective, classes=classes, lipschitz=rho, regularization=strength
+        )
+        assert np.all(np.isfinite(model.fit(*points).coef_))
+
+
+def test_labels_outside_the_public_classes_are_refused_without_being_named():
+    with pytest.raises(ValueError, match="y must hold labels that are in classes") as refusal:
+        PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], [0, 31_337])
+    assert "31" not in str(refusal.value)
+    with pytest.raises(ValueError, match="y must hold labels"):
+        PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], ["0", "absinthe"])
+    with pytest.raises(ValueError, match="y must hold labels"):
+        PrivateLogisticRegression(1.0, classes=("no", "yes")).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_classes_read_off_the_labels_come_with_a_warning(points):
+    model = PrivateLogisticRegression(1.0, classes=None)
+    with pytest.warns(UserWarning, match="which of them occur is not protected"):
+        model.fit(points[0], np.where(points[1], "yes", "no"))
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert "the same classes occurring" in model.privacy_.neighbours
+    with pytest.raises(ValueError, match="y must hold two classes or more"):
+        model.fit([[1.0], [2.0]], [1, 1])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, None])
+def test_a_record_that_is_no_number_is_refused(bad):
+    model = PrivateLogisticRegression(1.0)
+    with pytest.raises(ValueError, match="X contains"):
+        model.fit([[1.0], [bad]], [0, 1])
+    model.fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match="X contains"):
+        model.predict([[bad]])
+
+
+@pytest.mark.parametrize("bad", ["absinthe", pd.NA, {"absinthe": 1}, 10**400, [1]])
+def test_a_record_of_another_kind_is_refused_without_being_quoted(bad):
+    values = np.empty((2, 1), dtype=object)
+    values[:, 0] = [1.0, bad]
+    for x in (values, pd.DataFrame(values)):
+        with pytest.raises(TypeError, match="X must hold numbers") as refusal:
+            PrivateLogisticRegression(1.0).fit(x, [0, 1])
+        assert "absinthe" not in str(refusal.value)
+        assert refusal.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.float32,
+        np.float16,
+        np.asfortranarray,
+        pd.DataFrame,
+        np.ndarray.tolist,
+        lambda x: x.astype(object),
+        lambda x: x.astype(">f8"),
+        lambda x: pd.DataFrame(x, columns=["a", "b"]).astype("Float64"),
+    ],
+)
+def test_features_may_come_in_any_container(points, convert):
+    x, y = points
+    x = np.round(8 * x) / 8  # so that half precision holds them
+    options = {"random_state": 2, "gradient_tolerance": 1e-9}
+    expected = PrivateLogisticRegression(1.0, **options).fit(x, y).coef_
+    model = PrivateLogisticRegression(1.0, **options)
+    with warnings.catch_warnings():
+        # scikit-learn notes that a frame with names was fitted, and a bare array comes after.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        np.testing.assert_allclose(model.fit(convert(x), pd.Series(y)).coef_, expected)
+        assert np.array_equal(model.predict(convert(x)), model.predict(x))
+    assert np.array_equal(model.fit(convert(x), y.astype(bool)).coef_, model.coef_)
+
+
+def test_a_seed_repeats_a_fit_and_none_does_not(points):
+    def fitted(seed):
+        return PrivateLogisticRegression(1.0, random_state=seed).fit(*points).coef_
+
+    assert np.array_equal(fitted(7), fitted(np.int64(7)))
+    assert not np.array_equal(fitted(7), fitted(8))
+    assert not np.array_equal(fitted(None), fitted(None))
+
+
+NOT_A_NUMBER = ["1", None, True, [1.0]]
+BAD_PARAMETERS = {
+    "epsilon": {ValueError: [0, -1.0, math.nan, math.inf, 1e-320], TypeError: NOT_A_NUMBER},
+    "regularization": {ValueError: [0, -1, math.inf, 1e-51, 1e51], TypeError: NOT_A_NUMBER},
+    "lipschitz": {ValueError: [0, -1, math.nan, 1e-51, 1e51], TypeError: NOT_A_NUMBER},
+    "draws": {ValueError: [0, -3], TypeError: [1.5, "2", None, True]},
+    "objective": {ValueError: ["ELUN", ""], TypeError: [None, 1]},
+    "expectation": {ValueError: ["gauss"], TypeError: [None]},
+    "multi_class": {ValueError: ["ovr"], TypeError: [None]},
+    "gradient_tolerance": {ValueError: [0, -1, 1e-300, math.inf], TypeError: ["1", True]},
+    "fit_intercept": {TypeError: [1, None, "yes"]},
+    "random_state": {
+        ValueError: [-1],
+        TypeError: [1.0, "1", np.random.default_rng(1), np.random.RandomState(1)],
+    },
+    "classes": {
+        ValueError: [(0,), (0, 0), (), [[0, 1]], (0.0, math.nan)],
+        TypeError: ["01", (0, None)],
+    },
+}
+
+
+@pytest.mark.parametrize("name", BAD_PARAMETERS)
+def test_a_bad_parameter_is_refused_by_name_in_fit(points, name):
+    for error, values in BAD_PARAMETERS[name].items():
+        for value in values:
+            model = PrivateLogisticRegression(1.0).set_params(**{name: value})
+            with pytest.raises(error, match=rf"\b{name}\b.* must |\b{name} must ") as refusal:
+                model.fit(*points)
+            assert type(refusal.value) is error
+            assert not hasattr(model, "coef_")
+
+
+def test_softmax_has_no_quadrature():
+    model = PrivateLogisticRegression(1.0, classes=range(3), expectation="quadrature")
+    with pytest.raises(ValueError, match="expectation must be 'draws' for softmax"):
+        model.guarantee(10, 2)
+    model = PrivateLogisticRegression(1.0, draws=101, expectation="quadrature")
+    with pytest.raises(ValueError, match=r"draws must be an integer in \[1, 100\]"):
+        model.guarantee(10, 2)
+
+
+def test_the_guarantee_needs_public_classes():
+    with pytest.raises(TypeError, match="classes must be a list of labels"):
+        PrivateLogisticRegression(1.0, classes=None).guarantee(10, 2)
+
+
+# Many fits at once.
+
+
+def grid():
+    return [
+        PrivateLogisticRegression(epsilon, **kind, random_state=seed)
+        for kind in KINDS
+        for epsilon in (0.5, 5.0)
+        for seed in (1, 2)
+    ]
+
+
+def test_many_fits_are_the_same_as_one_after_the_other(points):
+    frame = pd.DataFrame(points[0], columns=["a", "b"])
+    for many, single in zip(fit_many(grid(), frame, points[1]), grid(), strict=True):
+        single.fit(frame, points[1])
+        assert np.array_equal(released(many), released(single))
+        assert many.privacy_ == single.privacy_
+        assert many.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_no_problem_is_solved_twice(points, monkeypatch):
+    solved = []
+    real = elun._solve
+    monkeypatch.setattr(elun, "_solve", lambda *a: solved.append(1) or real(*a))
+
+    def count(epsilons, **kind):
+        solved.clear()
+        models = [
+            PrivateLogisticRegression(e, **kind, random_state=t) for e in epsilons for t in range(5)
+        ]
+        fit_many(models, *points)
+        return len(solved)
+
+    assert count((0.1, 1.0, 10.0), objective="erm") == 1
+    assert count((0.1, 1.0, 10.0), expectation="quadrature") == 3
+    assert count((0.1, 1.0, 10.0)) == 15
+    assert count((1.0,), objective="erm", classes=(0, 1, 2), multi_class="one-vs-rest") == 3
+
+
+def test_models_that_differ_in_data_preparation_do_not_share_a_solution(points):
+    options = {"objective": "erm", "random_state": 1}
+    changes = [
+        {"lipschitz": 1.0},
+        {"regularization": 0.1},
+        {"fit_intercept": False},
+        {"gradient_tolerance": 1e-2},
+        {"classes": (1, 0, -1)},
+        {"classes": (-1, 1, 0), "multi_class": "one-vs-rest"},
+    ]
+    models = [PrivateLogisticRegression(1.0, **options | change) for change in [{}, *changes]]
+    for many in fit_many(models, *points):
+        alone = clone(many).fit(*points)
+        assert np.array_equal(released(alone), released(many))
+
+
+def test_no_models_need_no_data_and_others_are_refused(points):
+    assert fit_many([], *points) == []
+    with pytest.raises(TypeError, match="models must be PrivateLogisticRegression"):
+        fit_many([LogisticRegression()], *points)
+
+
+# Is it any better?
+
+
+def test_under_its_noise_the_elun_model_has_the_smaller_expected_loss(points):
+    x, y = points
+    rows, signs = clip_rows(x, 2.0), 2 * y - 1
+    for epsilon in (0.1, 1.0, 10.0):
+        promise = PrivateLogisticRegression(epsilon).guarantee(*x.shape)
+        nodes, law = projected_noise(3, 100)
+        shifts = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * nodes
+
+        def loss(weights, shifts=shifts, law=law):
+            penalty = 0.05 / 2 * weights @ weights
+            return averaged_logistic_loss(signs * (rows @ weights), shifts, law).mean() + penalty
+
+        plain = minimize_loss(rows, signs, 0.05)
+        foreseeing = minimize_loss(rows, signs, 0.05, shifts=shifts, weights=law)
+        assert loss(foreseeing) < loss(plain)
+        # The penalty on the margin holds back less than it pushes: the weights come out larger.
+        direct = optimize.minimize(loss, plain, method="BFGS")
+        assert loss(foreseeing) <= direct.fun + 1e-12
+        np.testing.assert_allclose(direct.x, foreseeing, atol=1e-4)
+
+
+@functools.cache
+def trials(epsilon):
+    rng = np.random.default_rng(17)
+    x = rng.normal(size=(400, 10))
+    y = (x[:, 0] + x[:, 1] > 0).astype(int)
+    scores = {}
+    for objective in ("erm", "elun"):
+        options = {"objective": objective, "expectation": "quadrature"}
+        models = [PrivateLogisticRegression(epsilon, **options, random_state=t) for t in range(300)]
+        scores[objective] = np.array([model.score(x, y) for model in fit_many(models, x, y)])
+    return scores
+
+
+def test_elun_is_more_accurate_at_a_moderate_epsilon():
+    scores = trials(1.0)
+    gain = scores["elun"] - scores["erm"]
+    assert gain.mean() > 3 * gain.std() / math.sqrt(300)
