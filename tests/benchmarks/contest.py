@@ -171,6 +171,20 @@ MORE_PAIRS = Job(
     2,
     _label_variance,
 )
+ELUN = Job(
+    "expected loss under noise",
+    "Expected loss under noise: one fit, 31 weights, 50 draws",
+    426,
+    2,
+    _label_variance,
+)
+TRIALS = Job(
+    "trials",
+    "Expected loss under noise: a hundred private models of the same data",
+    426,
+    2,
+    _label_variance,
+)
 COLLECTOR = Job(
     "collector",
     "Unary encoding, the collector's view alone: simulate and aggregate",

@@ -26,11 +26,11 @@ def render(results):
 
 def goals(results):
     """Return (goal, measured, whether it holds) for every goal that could be measured."""
-    response, unary, wide, collector, labels, scores, pairs, more_pairs = (
+    response, unary, wide, collector, labels, scores, pairs, more_pairs, elun = (
         _Job(results, name)
         for name in (
             *("randomized response", "unary encoding", "wide unary encoding", "collector"),
-            *("labels", "scores", "pairs", "more pairs"),
+            *("labels", "scores", "pairs", "more pairs", "expected loss under noise"),
         )
     )
     opendp, secure = response.time("OpenDP, one bit vector"), response.time("dpnotes' coins, `os.")
@@ -70,6 +70,12 @@ def goals(results):
             200,
             _quotient(more_pairs.time("dpnotes, at"), 1e-3),
         ),
+        _at_least(
+            "a fit of the expected loss under noise, a loop's time over ours",
+            40,
+            _quotient(elun.best("source"), elun.best(*OURS)),
+        ),
+        _at_most("the same, times one logistic fit", 6, elun.to_limit()),
     ]
     return [goal for goal in found if goal is not None]
 

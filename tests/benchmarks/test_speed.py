@@ -3,6 +3,7 @@
 import time
 import tracemalloc
 
+import contest_elun
 import contest_exponential_mechanism
 import contest_randomized_response
 import contest_symmetric_loss
@@ -14,7 +15,7 @@ from machine import version
 
 MODULES = (
     *(contest_randomized_response, contest_unary_encoding),
-    *(contest_exponential_mechanism, contest_symmetric_loss),
+    *(contest_exponential_mechanism, contest_symmetric_loss, contest_elun),
 )
 
 
