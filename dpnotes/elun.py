@@ -841,8 +841,9 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     bound = sensitivity(rho, strength, n, gradient_tolerance=tolerance)
     models = 1 if softmax or classes == 2 else classes
     scale = bound * models / epsilon
-    if not math.isfinite(scale):
-        raise ValueError(f"epsilon must be large enough for noise of a finite scale, got {epsilon}")
+    # Far below where doubles end: a draw, and its product with a row, must stay finite.
+    if not scale <= 1e200:
+        raise ValueError(f"epsilon must give noise of a scale up to 1e200, got {epsilon}")
     return Guarantee(
         epsilon,
         mechanism="noise on the weights with density proportional to exp(-||z||_2 / noise_scale)",
@@ -1114,6 +1115,7 @@ def _tolerance(asked: float | None, default: float, least: float) -> float:
     return asked
 
 
+@np.errstate(over="ignore")
 def _clip(features: NDArray, lipschitz: float, bias: bool) -> NDArray[np.float64]:
     """Return rows of bounded 2-norm; no square of a huge or a tiny number is ever taken."""
     ones = np.ones((len(features), 1 if bias else 0))
