@@ -260,7 +260,7 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
         Label times score, finite.
     noise_scale : array_like of floats
         The scale of the Laplace noise on the margin, at least 0 and finite; for noise of scale b
-        on a single weight it is b |x|. Its shape broadcasts against that of `margin`.
+        on a single weight it is ``b * abs(x)``. Its shape broadcasts against that of `margin`.
 
     Returns
     -------
@@ -328,8 +328,8 @@ def projected_noise(
     Notes
     -----
     Noise z of `l2_laplace_noise` with scale b moves the score of a row x by z.x, which has the law
-    of b ||x|| tau. The density of tau is proportional to |t|^(d/2) K_(d/2)(|t|), with K the
-    modified Bessel function, and its variance is d + 1. So the integral over d weights is one over
+    of b ||x|| tau. The density of tau is proportional to t^(d/2) K_(d/2)(t) at t = abs(tau), with
+    K the modified Bessel function, and its variance is d + 1. So the integral over d weights is one over
     a line. tau is sqrt(2 G) Z with G of the law Gamma((d + 1) / 2) and Z normal; a product rule
     for those two is condensed by the Lanczos algorithm (Golub and Welsch, 1969).
 
