@@ -329,8 +329,8 @@ def projected_noise(
     -----
     Noise z of `l2_laplace_noise` with scale b moves the score of a row x by z.x, which has the law
     of b ||x|| tau. The density of tau is proportional to t^(d/2) K_(d/2)(t) at t = abs(tau), with
-    K the modified Bessel function, and its variance is d + 1. So the integral over d weights is one over
-    a line. tau is sqrt(2 G) Z with G of the law Gamma((d + 1) / 2) and Z normal; a product rule
+    K the modified Bessel function, and its variance is d + 1. So the integral over d weights is one
+    over a line. tau is sqrt(2 G) Z with G of the law Gamma((d + 1) / 2) and Z normal; a product rule
     for those two is condensed by the Lanczos algorithm (Golub and Welsch, 1969).
 
     Examples
@@ -604,6 +604,9 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     Newton's method, and if it stalls gradient descent, which cannot fail on a smooth and strongly
     convex function. Nothing else of the fit is kept, neither the number of its steps nor the
     weights before noise.
+
+    The noise is made of doubles, as `l2_laplace_noise` says, and a fit takes as long as the data
+    need: neither is hidden from somebody who reads the last bits or holds a stop watch.
 
     Scores are taken from clipped rows, as in training. Clipping leaves a row's predicted class as
     it is, and moves its probabilities towards each other.
