@@ -330,8 +330,8 @@ def projected_noise(
     Noise z of `l2_laplace_noise` with scale b moves the score of a row x by z.x, which has the law
     of b ||x|| tau. The density of tau is proportional to t^(d/2) K_(d/2)(t) at t = abs(tau), with
     K the modified Bessel function, and its variance is d + 1. So the integral over d weights is one
-    over a line. tau is sqrt(2 G) Z with G of the law Gamma((d + 1) / 2) and Z normal; a product rule
-    for those two is condensed by the Lanczos algorithm (Golub and Welsch, 1969).
+    over a line. tau is sqrt(2 G) Z with G of the law Gamma((d + 1) / 2) and Z normal; a product
+    rule for those two is condensed by the Lanczos algorithm (Golub and Welsch, 1969).
 
     Examples
     --------

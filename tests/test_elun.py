@@ -396,6 +396,23 @@ def test_softmax_gets_there_without_conjugate_gradients_and_without_newton(monke
     np.testing.assert_allclose(model.fit(x, y).coef_, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [elun._Binary, elun._Softmax])
+def test_a_newton_step_is_the_one_of_the_true_curvature(kind, monkeypatch):
+    rng = np.random.default_rng(18)
+    rows, softmax = clip_rows(rng.normal(size=(40, 2)), 2.0), kind is elun._Softmax
+    targets = np.eye(3)[rng.integers(0, 3, 40)] if softmax else rng.integers(0, 2, 40) * 1.0
+    shifts = rng.normal(size=(40, 7, 3) if softmax else (40, 7))
+    problem = kind(rows, targets, 0.05, 2.0, shifts, None)
+    point = rng.normal(size=problem.start.size)
+    gradient, curvature = problem.slope(point)
+    nudges = 1e-5 * np.eye(point.size)
+    ahead, behind = (np.array([problem.slope(point + s * h)[0] for h in nudges]) for s in (1, -1))
+    expected = -np.linalg.solve((ahead - behind) / 2e-5, gradient)
+    np.testing.assert_allclose(problem.newton(gradient, curvature), expected, rtol=0.01, atol=1e-3)
+    monkeypatch.setattr(elun, "_conjugate_gradients", lambda times, target: None)
+    np.testing.assert_allclose(problem.newton(gradient, curvature), expected, rtol=1e-6)
+
+
 def test_a_newton_step_that_lengthens_the_gradient_is_halved():
     # Noise that pushes all scores to where the loss is nearly straight: the full step flies past.
     rows, labels = np.ones((100, 1)), np.repeat([-1, 1], [51, 49])
