@@ -582,6 +582,50 @@ def test_the_noise_on_the_weights_has_the_law_that_is_promised(points, kind):
     assert not follows(norms, stats.gamma(promise.dimension, scale=1.1 * promise.noise_scale))
 
 
+def best_under_noise(x, y, kind, promise, draws):
+    """Return the optimum of the expected loss, from the definition and by another optimiser."""
+    rows, classes = clip_rows(x, 2.0), len(kind.get("classes", (0, 1)))
+    scores_of = promise.dimension // rows.shape[1]
+
+    def loss(weights):
+        weights = weights.reshape(scores_of, -1)
+        if scores_of == 1:
+            margins = (2 * y - 1) * (rows @ weights[0])
+            if draws is None:
+                nodes, law = projected_noise(promise.dimension, 50)
+                reach = promise.noise_scale * np.linalg.norm(rows, axis=1)
+                losses = averaged_logistic_loss(margins, reach[:, np.newaxis] * nodes, law)
+            else:
+                losses = np.logaddexp(0, -(2 * y - 1) * ((weights + draws) @ rows.T)).mean(axis=0)
+        else:
+            noisy = weights + draws.reshape(len(draws), classes, -1)
+            scores = np.einsum("nd,rkd->rnk", rows, noisy)
+            losses = -special.log_softmax(scores, axis=2)[:, np.arange(len(y)), y].mean(axis=0)
+        return losses.mean() + 0.05 / 2 * np.sum(weights**2)
+
+    start = np.zeros(promise.dimension)
+    return optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-7}).x
+
+
+@pytest.mark.filterwarnings("ignore:Desired error:RuntimeWarning")
+@pytest.mark.parametrize("kind", [KINDS[1], KINDS[2], KINDS[5]], ids=[IDS[1], IDS[2], IDS[5]])
+def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
+    points, kind, monkeypatch
+):
+    drawn = []
+
+    def without_release(*args, size, rng):
+        if size == 1:
+            return np.zeros((1, args[0]))
+        drawn.append(l2_laplace_noise(*args, size=size, rng=rng))
+        return drawn[-1]
+
+    monkeypatch.setattr(elun, "l2_laplace_noise", without_release)
+    model = PrivateLogisticRegression(0.5, **kind, random_state=6).fit(*points)
+    expected = best_under_noise(*points, kind, model.privacy_, drawn[0] if drawn else None)
+    np.testing.assert_allclose(released(model).ravel(), expected, atol=1e-4)
+
+
 def test_every_one_of_the_rest_has_noise_of_its_own(points):
     options = {"objective": "erm", "classes": (0, 1, 2), "multi_class": "one-vs-rest"}
     models = [PrivateLogisticRegression(1.0, **options, random_state=t) for t in range(500)]
