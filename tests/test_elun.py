@@ -614,14 +614,18 @@ def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
 ):
     drawn = []
 
-    def without_release(*args, size, rng):
+    scales = set()
+
+    def without_release(dimension, scale, *, size, rng):
+        scales.add(scale)
         if size == 1:
-            return np.zeros((1, args[0]))
-        drawn.append(l2_laplace_noise(*args, size=size, rng=rng))
+            return np.zeros((1, dimension))
+        drawn.append(l2_laplace_noise(dimension, scale, size=size, rng=rng))
         return drawn[-1]
 
     monkeypatch.setattr(elun, "l2_laplace_noise", without_release)
     model = PrivateLogisticRegression(0.5, **kind, random_state=6).fit(*points)
+    assert scales == {model.privacy_.noise_scale}
     expected = best_under_noise(*points, kind, model.privacy_, drawn[0] if drawn else None)
     np.testing.assert_allclose(released(model).ravel(), expected, atol=1e-4)
 
