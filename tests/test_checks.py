@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnotes import exponential_mechanism, randomized_response, unary_encoding
+from dpnotes import exponential_mechanism, pate, randomized_response, unary_encoding
 from dpnotes._checks import (
     as_array,
     check_categories,
@@ -252,6 +252,246 @@ REFUSED = {
     },
 }
 
+
+NOT_VOTES = {
+    ValueError: [
+        *([], 3, [5], [[5], [3]], [[[1, 2]]], [[1, 2], [3]], [-1, 2], [0.5, 2], [2**31, 0]),
+        *([math.nan, 1.0], [math.inf, 1.0], [SECRET, -SECRET], [[1, 2], [SECRET, 0.5]]),
+    ],
+    TypeError: [None, "12", [True, False], ["1", "2"], [1j, 2], [None, 1], [SECRET_WORD, 1]],
+}
+NO_QUERY = {ValueError: [np.zeros((0, 3), dtype=int)]}
+SCALE = [OUT_OF_RANGE, NOT_A_NUMBER, {ValueError: [9e-10, 1.1e9]}]
+FINITE = [{ValueError: [math.nan, math.inf, -math.inf, 10**400]}, NOT_A_NUMBER]
+ORDER = [OUT_OF_RANGE, NOT_A_NUMBER, {ValueError: [1, 1.0, 0.5]}]
+MOMENTS = [
+    {ValueError: [[], 0, [1, 0], [-1], [math.nan], [math.inf], [[1, 2]], [[1], [1, 2]]]},
+    {TypeError: [None, "2", ["2"], [True], [None, 2], [1j]]},
+]
+ORDERS = [*MOMENTS, {ValueError: [1, [2, 1], [0.5]]}]
+DELTA = [NOT_A_PROBABILITY]
+ERROR_METHOD = [NOT_A_WORD, {ValueError: ["Exact", "union"]}]
+STUDENT = [
+    {ValueError: [[1.0], [[0.5, 0.5]], [0.9, 0.9], [-0.5, 1.5], [math.nan, 1.0], [math.inf, 0]]},
+    {TypeError: [None, "no", [True, False], ["1", "0"], [1j, 0]]},
+]
+ANSWERED = [
+    {ValueError: [[], [True], [[True, True]], [True, False, True]]},
+    {TypeError: ["yes", [1, 0], [1.0, 0.0], ["yes", "no"], [None, True]]},
+]
+STUDENT_OR_NONE = [STUDENT[0], {TypeError: STUDENT[1][TypeError][1:]}]
+DISTANCES = [{ValueError: [-1, -(10**30)]}, {TypeError: [2.0, "2", True, [2]]}]
+SEVERAL = [[3, 240], [9, 1]]
+CONFIDENT = {"threshold": 200, "sigma_threshold": 150.0, "sigma_answer": 40.0}
+CONFIDENT_REFUSED = {"threshold": FINITE, "sigma_threshold": SCALE, "sigma_answer": SCALE}
+
+WORKING_CALLS[pate] = {
+    "partition": {"n": 10, "teachers": 3, "rng": 0},
+    "count_votes": {"predictions": [[0, 2], [0, 1]], "classes": 3},
+    "output_distribution": {"votes": [3, 4], "scale": 2.0, "noise": "laplace"},
+    "lnmax": {"votes": [3, 4], "gamma": 0.1, "rng": 0},
+    "gnmax": {"votes": [3, 4], "sigma": 2.0, "rng": 0},
+    "confident_gnmax": {"votes": [3, 240], **CONFIDENT, "rng": 0},
+    "interactive_gnmax": {
+        "votes": [3, 240],
+        "student": [0.5, 0.5],
+        **CONFIDENT,
+        "confidence": 0.9,
+        "rng": 0,
+    },
+    "lnmax_error_probability": {"votes": [3, 4], "gamma": 0.1, "method": "bound"},
+    "gnmax_log_error_probability": {"votes": [3, 4], "sigma": 2.0, "method": "bound"},
+    "lnmax_log_moments": {"votes": [3, 4], "gamma": 0.1, "orders": [1, 2], "method": "exact"},
+    "gnmax_rdp": {"votes": [3, 4], "sigma": 2.0, "orders": [2, 3], "method": "bound"},
+    "confident_gnmax_rdp": {
+        "votes": [3, 240],
+        **CONFIDENT,
+        "orders": [2, 14],
+        "student": [0.5, 0.5],
+        "answered": np.True_,
+    },
+    "epsilon_from_rdp": {
+        "rdp": [0.1, 0.8],
+        "orders": [2, 16],
+        "delta": 1e-5,
+        "conversion": "classic",
+        "answered": 2.0,
+    },
+    "lnmax_epsilon": {
+        "votes": [3, 4],
+        "gamma": 0.1,
+        "delta": 1e-5,
+        "orders": [1, 2],
+        "conversion": "classic",
+        "method": "bound",
+    },
+    "confident_gnmax_epsilon": {
+        "votes": [3, 240],
+        **CONFIDENT,
+        "delta": 1e-5,
+        "orders": [2, 14],
+        "conversion": "classic",
+        "student": [0.5, 0.5],
+        "answered": np.True_,
+    },
+    "lnmax_data_independent_epsilon": {
+        "queries": 9,
+        "gamma": 0.1,
+        "delta": 1e-5,
+        "method": "exact",
+    },
+    "gnmax_data_independent_epsilon": {
+        "answered": 0,
+        "sigma_answer": 40.0,
+        "delta": 1e-5,
+        "queries": 0,
+        "sigma_threshold": 150.0,
+    },
+    "gnmax_local_sensitivity": {"votes": [3, 4], "sigma": 2.0, "order": 2, "distances": 3},
+    "gnmax_sensitivity_conditions": {"sigma": 2.0, "order": 2, "classes": 3},
+    "threshold_local_sensitivity": {
+        "votes": [3, 4],
+        "threshold": 5,
+        "sigma": 2.0,
+        "order": 2,
+        "distances": 3,
+    },
+    "smooth_sensitivity": {"local_sensitivities": [0.0, 1.0], "beta": 0.1},
+    "gnss_rdp": {"order": 2, "beta": 0.1, "scale": 3.0, "method": "exact"},
+}
+REFUSED[pate] = {
+    "partition": {
+        "n": [{ValueError: [0, 2, -1]}, NOT_AN_INTEGER],
+        "teachers": [{ValueError: [0, -1]}, NOT_AN_INTEGER],
+    },
+    "count_votes": {
+        "predictions": [NOT_AN_ARRAY_OF_INTEGERS, OUTSIDE_THE_DOMAIN, {ValueError: [1, [[[1]]]]}],
+        "classes": [{ValueError: [1, 0, 2**40]}, NOT_AN_INTEGER],
+    },
+    "output_distribution": {
+        "votes": [NOT_VOTES, NO_QUERY],
+        "scale": SCALE,
+        "noise": [NOT_A_WORD, {ValueError: ["Laplace", "normal"]}],
+    },
+    "lnmax": {"votes": [NOT_VOTES, NO_QUERY], "gamma": SCALE},
+    "gnmax": {"votes": [NOT_VOTES, NO_QUERY], "sigma": SCALE},
+    "confident_gnmax": {"votes": [NOT_VOTES, NO_QUERY], **CONFIDENT_REFUSED},
+    "interactive_gnmax": {
+        "votes": [NOT_VOTES, NO_QUERY],
+        "student": STUDENT,
+        **CONFIDENT_REFUSED,
+        "confidence": [NOT_A_PROBABILITY],
+    },
+    "lnmax_error_probability": {"votes": [NOT_VOTES], "gamma": SCALE, "method": ERROR_METHOD},
+    "gnmax_log_error_probability": {"votes": [NOT_VOTES], "sigma": SCALE, "method": ERROR_METHOD},
+    "lnmax_log_moments": {
+        "votes": [NOT_VOTES],
+        "gamma": SCALE,
+        "orders": MOMENTS,
+        "method": ERROR_METHOD,
+    },
+    "gnmax_rdp": {"votes": [NOT_VOTES], "sigma": SCALE, "orders": ORDERS, "method": ERROR_METHOD},
+    "confident_gnmax_rdp": {
+        "votes": [NOT_VOTES],
+        **CONFIDENT_REFUSED,
+        "orders": ORDERS,
+        "student": STUDENT_OR_NONE,
+        "answered": ANSWERED,
+    },
+    "epsilon_from_rdp": {
+        "rdp": [
+            {ValueError: [[], [0.1], [0.1, -1], [0.1, math.nan], [[0.1], [0.2]], [[1], [1, 2]]]},
+            {TypeError: [None, "12", [True, True], ["1", "2"], [1j, 2]]},
+        ],
+        "orders": ORDERS,
+        "delta": DELTA,
+        "conversion": [NOT_A_WORD],
+        "answered": [{ValueError: [-1, -math.inf]}, NOT_A_NUMBER],
+    },
+    "lnmax_epsilon": {
+        "votes": [NOT_VOTES],
+        "gamma": SCALE,
+        "delta": DELTA,
+        "orders": MOMENTS,
+        "conversion": [NOT_A_WORD],
+        "method": ERROR_METHOD,
+    },
+    "confident_gnmax_epsilon": {
+        "votes": [NOT_VOTES],
+        **CONFIDENT_REFUSED,
+        "delta": DELTA,
+        "orders": ORDERS,
+        "conversion": [NOT_A_WORD],
+        "student": STUDENT_OR_NONE,
+        "answered": ANSWERED,
+    },
+    "lnmax_data_independent_epsilon": {
+        "queries": [{ValueError: [-1, 10**6 + 1]}, NOT_AN_INTEGER],
+        "gamma": SCALE,
+        "delta": DELTA,
+        "method": [NOT_A_WORD, {ValueError: ["4T"]}],
+    },
+    "gnmax_data_independent_epsilon": {
+        "answered": [{ValueError: [-1, 10**9 + 1]}, NOT_AN_INTEGER],
+        "sigma_answer": SCALE,
+        "delta": DELTA,
+        "queries": [{ValueError: [-1, 10**9 + 1]}, NOT_AN_INTEGER],
+        "sigma_threshold": [OUT_OF_RANGE, {TypeError: ["1", True, [1.0]]}],
+    },
+    "gnmax_local_sensitivity": {
+        "votes": [NOT_VOTES],
+        "sigma": SCALE,
+        "order": ORDER,
+        "distances": DISTANCES,
+    },
+    "gnmax_sensitivity_conditions": {
+        "sigma": SCALE,
+        "order": ORDER,
+        "classes": [{ValueError: [1, 0, 2**40]}, NOT_AN_INTEGER],
+    },
+    "threshold_local_sensitivity": {
+        "votes": [NOT_VOTES],
+        "threshold": FINITE,
+        "sigma": SCALE,
+        "order": ORDER,
+        "distances": DISTANCES,
+    },
+    "smooth_sensitivity": {
+        "local_sensitivities": [
+            {ValueError: [[], 1.0, [-1.0], [math.nan], [math.inf], [[1.0]], [[1], [1, 2]]]},
+            {TypeError: [None, "1", ["1"], [True], [1j]]},
+        ],
+        "beta": ANY_EPSILON,
+    },
+    "gnss_rdp": {
+        "order": ORDER,
+        "beta": ANY_EPSILON,
+        "scale": ANY_EPSILON,
+        "method": [NOT_A_WORD],
+    },
+}
+
+# What always converts by dp-accounting needs it, and a reader may not have it.
+if importlib.util.find_spec("dp_accounting"):
+    WORKING_CALLS[pate]["release_epsilon"] = {
+        "votes": SEVERAL,
+        **CONFIDENT,
+        "delta": 1e-5,
+        "answered": [True, False],
+        "order": 14,
+        "beta": 0.02,
+        "scale": 8.0,
+        "rng": 0,
+    }
+    REFUSED[pate]["release_epsilon"] = {
+        "votes": [NOT_VOTES, NO_QUERY],
+        **CONFIDENT_REFUSED,
+        "delta": DELTA,
+        "answered": ANSWERED,
+        "order": ORDER,
+        "beta": [*ANY_EPSILON, {ValueError: [0.04, 1.0]}],
+        "scale": ANY_EPSILON,
+    }
 
 # The modules that work on tensors need torch, which a reader may not have.
 if importlib.util.find_spec("torch"):

@@ -81,6 +81,22 @@ CONTRACT = {
         "lipschitz=2.0, draws=50, classes=(0, 1), random_state=None)",
         "fit_many(models, X, y)",
     ],
+    "pate": [
+        "partition(n, teachers, *, rng=None)",
+        "count_votes(predictions, classes)",
+        "output_distribution(votes, scale, *, noise='laplace')",
+        "lnmax(votes, gamma, *, rng=None)",
+        "gnmax(votes, sigma, *, rng=None)",
+        "confident_gnmax(votes, threshold, sigma_threshold, sigma_answer, *, rng=None)",
+        "lnmax_error_probability(votes, gamma, *, method='bound')",
+        "lnmax_log_moments(votes, gamma, orders)",
+        "lnmax_epsilon(votes, gamma, delta, *, orders=range(1, 9), conversion='improved')",
+        "lnmax_data_independent_epsilon(queries, gamma, delta, *, method='paper')",
+        "gnmax_log_error_probability(votes, sigma)",
+        "gnmax_rdp(votes, sigma, orders)",
+        "confident_gnmax_epsilon(votes, threshold, sigma_threshold, sigma_answer, delta, *,"
+        " conversion='improved')",
+    ],
     "audit": [
         "exact_epsilon(output_distribution, *, neighbours=None)",
         "epsilon_lower_bound(mechanism, dataset, neighbour, *, trials, confidence=0.95, rng=None)",
