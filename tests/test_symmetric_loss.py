@@ -71,7 +71,7 @@ def furthest(found, expected):
 # The losses.
 
 
-@pytest.mark.parametrize(("loss", "constant"), SYMMETRIC.items(), ids=lambda x: str(x)[:30])
+@pytest.mark.parametrize(("loss", "constant"), SYMMETRIC.items(), ids=map(name_of, SYMMETRIC))
 def test_a_symmetric_loss_and_its_mirror_add_up_to_a_constant(loss, constant):
     margin = torch.linspace(-50, 50, 2001, dtype=torch.float64)
     torch.testing.assert_close(
