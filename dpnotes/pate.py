@@ -315,10 +315,11 @@ def lnmax(
     Notes
     -----
     The noise is discrete Laplace noise, drawn with exact coins on a grid of at most a millionth of
-    its scale; a tie is decided by lot. Sums of whole numbers leave no trace in their last digits,
-    as sums of floats do (Mironov, 2012), and each query costs at most 2 gamma, up to a relative
-    1e-13. The law is that of `output_distribution` up to about 1e-12. Noise beyond 700 scales,
-    of probability 1e-304, never comes.
+    its scale (or 2^-30 votes, if that is more); a tie is decided by lot. Sums of whole numbers
+    leave no trace in their last digits, as sums of floats do (Mironov, 2012), and each query costs
+    at most 2 gamma, up to a relative 1e-13. From a scale of 0.001 votes on, the law is that of
+    `output_distribution` up to about 1e-12. Noise beyond 700 scales, of probability 1e-304, never
+    comes.
 
     The draws are as good as numpy's generator, which is made for simulation: this is a teaching
     implementation and not one for secrets under attack.
@@ -806,8 +807,10 @@ def _gaussian_rdp(
     """Return the divergences of GNMax at every order, summed over error probabilities."""
     moments = orders - 1
     caps = moments * (orders / sigma) / sigma
-    rates = lambda log_q: _gaussian_rates(log_q, sigma)  # noqa: E731
-    return _sum_moments(log_q, weights, caps, moments, rates) / moments
+    log_moments = _sum_moments(
+        log_q, weights, caps, moments, lambda log_q: _gaussian_rates(log_q, sigma)
+    )
+    return log_moments / moments
 
 
 def _gaussian_rates(log_q: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -913,7 +916,9 @@ def confident_gnmax_rdp(
     Notes
     -----
     The largest count changes by at most 1, so deciding costs what GNMax costs with sqrt(2) times
-    the noise, where q is the smaller probability of the two decisions.
+    the noise, where q is the smaller probability of the two decisions. Neither cost is a bound
+    fixed in advance, as noise decides how many answers there are; cap that number for one, and see
+    `gnmax_data_independent_epsilon`.
 
     Examples
     --------
@@ -1741,10 +1746,9 @@ def _check_votes(votes: ArrayLike, *, at_least: int = 0) -> tuple[np.ndarray, bo
             "votes must have one or two dimensions, at least two classes and "
             f"{at_least} queries, got shape {array.shape}"
         )
-    table = array.astype(np.int64, copy=False) if array.dtype.kind in "iu" else array
     if not np.all((array >= 0) & (array <= _MOST_VOTES) & (array == np.rint(array))):
         raise ValueError(f"votes must be whole numbers from 0 to {_MOST_VOTES}; a record is not")
-    return np.atleast_2d(table.astype(np.int64)), array.ndim == 1
+    return np.atleast_2d(array.astype(np.int64)), array.ndim == 1
 
 
 def _check_student(student: ArrayLike, table: np.ndarray, single: bool) -> np.ndarray:

@@ -266,6 +266,15 @@ def test_confident_answers_come_as_often_as_the_threshold_lets_them():
     assert is_distributed_as(np.bincount(drawn + 1, minlength=4), [1 - p, *law])
 
 
+def test_a_threshold_that_is_just_reached_is_reached(monkeypatch):
+    monkeypatch.setattr(pate, "_gaussian_noise", lambda size, scale, rng: np.zeros(size, int))
+    table = [[9, 1], [10, 0], [11, 2]]
+    assert pate.confident_gnmax(table, 10, 1.0, 1.0).tolist() == [-1, 0, 0]
+    student = [[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]
+    assert pate.interactive_gnmax(table, student, 5, 1.0, 1.0, 0.8).tolist() == [0, 0, 0]
+    assert pate.interactive_gnmax(table, student, 5.01, 1.0, 1.0, 0.95).tolist() == [-1, -1, -1]
+
+
 def test_interactive_answers_come_where_teachers_have_news():
     student, votes = [0.5, 0.5, 0.0], [20, 180, 50]
     table = np.tile(votes, (40_000, 1))
