@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 from visits import PHONE, SITE, absent, serious_violations
 
+from dpnotes.elun import expected_logistic_loss
 from dpnotes.exponential_mechanism import log_score_pmf, success_probability
 from dpnotes.randomized_response import keep_probability
 
@@ -213,3 +214,84 @@ def test_its_colours_follow_the_theme(visit, open_figure):
         light = page.evaluate(colour)
         page.evaluate("document.documentElement.dataset.theme = 'dark'")
         assert page.evaluate(colour) != light
+
+
+# The figure of the chapter on ELUN: what all figures share is tested above.
+
+
+@pytest.fixture
+def open_expected_loss(visit):
+    """Open the chapter on ELUN and wait for its figure."""
+    if not (SITE / "book/elun.html").exists():
+        absent("book/elun.html is not in the built site")
+
+    def opened(visitor):
+        page = visitor.go("book/elun.html")
+        page.locator(".interactive svg[role=img]").wait_for()
+        return page
+
+    return opened
+
+
+def expected_loss(weight, spread, scale):
+    """Return the loss of a weight under Laplace noise, averaged over data around 1."""
+    # The loss is smooth in z but not analytic at 0, where Gauss points would lose digits.
+    steps = np.linspace(-8.5, 8.5, 1001)
+    masses, z = np.exp(-(steps**2) / 2), 1 + spread * steps
+    return float(masses @ expected_logistic_loss(weight * z, scale * np.abs(z)) / masses.sum())
+
+
+def measured_loss(page, b, sigma):
+    return page.evaluate(
+        "(values) => dpnotes.figures['expected-loss'].measure(values)", {"b": b, "sigma": sigma}
+    )
+
+
+def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point(
+    visit, open_expected_loss
+):
+    with visit() as visitor:
+        page = open_expected_loss(visitor)
+        for b in np.arange(0, 31, 3) / 10:
+            for sigma in (0.7, 1.0, 1.5):
+                measured = measured_loss(page, b, sigma)
+                for point in measured["after"][::10]:
+                    exact = expected_loss(point["weight"], sigma, b)
+                    assert point["loss"] == pytest.approx(exact, abs=1e-6)
+                best = optimize.minimize_scalar(
+                    expected_loss, bounds=(0, 40), args=(sigma, b), method="bounded"
+                )
+                assert measured["best"]["loss"] == pytest.approx(best.fun, abs=1e-6)
+                assert measured["best"]["weight"] == pytest.approx(best.x, abs=1e-2)
+                stay = expected_loss(2 / sigma**2, sigma, b)
+                assert measured["stay"] == pytest.approx(stay, abs=1e-6)
+
+
+def test_more_noise_asks_for_a_larger_weight_and_keys_move_picture_and_text(
+    visit, open_expected_loss
+):
+    with visit() as visitor:
+        page = open_expected_loss(visitor)
+        weights = [measured_loss(page, b, 1.0)["best"]["weight"] for b in (0, 0.5, 1, 2, 3)]
+        assert weights == sorted(weights)
+        assert weights[0] == pytest.approx(2, abs=1e-3)
+        picture = page.locator(".interactive svg[role=img]")
+        for label in ("b, the scale of the noise on the weight", "σ, the spread of the data"):
+            before = facts(page), picture.get_attribute("aria-label"), picture.inner_html()
+            slider(page, label).press("ArrowRight")
+            after = facts(page), picture.get_attribute("aria-label"), picture.inner_html()
+            assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_the_expected_loss_has_a_plain_picture_at_every_corner(visit, open_expected_loss):
+    with visit(viewport=PHONE) as visitor:
+        page = open_expected_loss(visitor)
+        for noise_key in ("Home", "End"):
+            for spread_key in ("Home", "End"):
+                slider(page, "b, the scale of the noise on the weight").press(noise_key)
+                slider(page, "σ, the spread of the data").press(spread_key)
+                assert page.locator(".interactive svg circle").count() == 2
+                assert "NaN" not in page.locator(".interactive svg[role=img]").inner_html()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert visitor.complaints == []
+        assert visitor.abroad() == []
