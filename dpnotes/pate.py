@@ -317,9 +317,9 @@ def lnmax(
     The noise is discrete Laplace noise, drawn with exact coins on a grid of at most a millionth of
     its scale (or 2^-30 votes, if that is more); a tie is decided by lot. Sums of whole numbers
     leave no trace in their last digits, as sums of floats do (Mironov, 2012), and each query costs
-    at most 2 gamma, up to a relative 1e-13. From a scale of 0.001 votes on, the law is that of
-    `output_distribution` up to about 1e-12. Noise beyond 700 scales, of probability 1e-304, never
-    comes.
+    at most 2 gamma, up to 1e-13 nats for the rounded odds of the coins. From a scale of 0.001 votes
+    on, the law is that of `output_distribution` up to about 1e-12. Noise beyond 700 scales, of
+    probability 1e-304, never comes.
 
     The draws are as good as numpy's generator, which is made for simulation: this is a teaching
     implementation and not one for secrets under attack.

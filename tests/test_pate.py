@@ -237,6 +237,32 @@ def test_over_all_coins_a_geometric_draw_has_its_law_to_fifteen_digits(monkeypat
         assert float(law[x]) == pytest.approx(math.exp(-rate * x) * -math.expm1(-rate), rel=1e-14)
 
 
+class Odds:
+    """Coins that fall tails, and remember how likely each was to fall heads."""
+
+    def __init__(self):
+        self.heads = []
+
+    def __call__(self, size, p, rng):
+        self.heads.append(Fraction(p))
+        return np.zeros(size, dtype=bool)
+
+
+@pytest.mark.parametrize("gamma", [0.001, 0.05, 1.0])
+def test_a_vote_changes_the_realised_odds_of_the_noise_by_gamma(monkeypatch, gamma):
+    monkeypatch.setattr(pate, "flip", odds := Odds())
+    vote = 2 ** pate._grid(1 / gamma)
+    pate._geometric(1, gamma / vote, None)
+    logs = [math.log(p / (1 - p)) for p in odds.heads]
+
+    def log_odds(noise):
+        return math.fsum(log for digit, log in enumerate(logs) if noise >> digit & 1)
+
+    for noise in np.random.default_rng(0).integers(0, int(40 * vote / gamma), 500).tolist():
+        step = log_odds(noise) - log_odds(noise + vote)
+        assert step == pytest.approx(gamma, abs=5e-14)
+
+
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e9])
 def test_noise_of_any_scale_fits_its_integers(scale):
     votes = np.tile([2**31 - 1, 0, 2**31 - 1], (50, 1))
