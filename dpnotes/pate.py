@@ -1372,9 +1372,9 @@ class _Curve:
         flat = (log_q >= self.plateau_start) & (log_q <= self.start)
         log_q = np.where(flat, self.plateau_start, log_q)
         here = self.rdp(log_q)
-        return np.maximum(
-            self.rdp(self.moved(log_q, 1)) - here, here - self.rdp(self.moved(log_q, -1))
-        )
+        # Just past its start, a vote leads from the plateau to where data stops helping.
+        above = np.where(flat, self.cap, self.rdp(self.moved(log_q, 1)))
+        return np.maximum(above - here, here - self.rdp(self.moved(log_q, -1)))
 
     def local_sensitivities(self, votes: np.ndarray, distances: int) -> np.ndarray:
         """Return the bounds at every distance, summed over the rows of votes."""

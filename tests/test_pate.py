@@ -761,7 +761,7 @@ def test_reference_values_of_local_sensitivities():
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
-CASES = [(12, 3, 0.5, 1.5), (12, 3, 1.0, 2), (40, 2, 8.0, 4), (14, 3, 3.0, 2)]
+CASES = [(12, 3, 0.5, 1.5), (12, 3, 1.0, 2), (40, 2, 8.0, 4), (14, 3, 3.0, 2), (7, 3, 0.1, 1.3)]
 
 
 @pytest.mark.parametrize(("teachers", "classes", "sigma", "order"), CASES)
@@ -778,6 +778,14 @@ def test_no_teacher_changes_a_cost_more_than_the_local_sensitivity(teachers, cla
             further = pate.gnmax_local_sensitivity(other, sigma, order, distances=teachers + 1)
             assert np.all(further[:-1] <= local[1:] * (1 + 1e-9))
     assert worst > 0.8
+
+
+def test_where_the_theorem_ends_the_plateau_counts_the_jump_to_the_data_independent_cost():
+    curve = pate._Curve(0.1, 1.3, 3)
+    ends = np.array([curve.plateau_start, curve.start])
+    before = curve.rdp(ends)
+    assert before[1] < 0.5 * curve.cap
+    np.testing.assert_allclose(curve.sensitivity(ends), curve.cap - before[0], rtol=1e-12)
 
 
 def test_where_the_conditions_fail_a_teacher_can_change_more():
