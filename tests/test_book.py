@@ -364,9 +364,15 @@ def test_the_build_refuses_a_stale_notebook_by_name(fresh):
 
 
 @pytest.mark.parametrize(
-    "name", ["data/datasets.toml", "data/results/new.json", "book/figures.mplstyle"]
+    "name",
+    [
+        "data/datasets.toml",
+        "data/results/new.json",
+        "book/figures.mplstyle",
+        "dpnotes/experiments/symmetric_loss.py",
+    ],
 )
-def test_changed_data_or_style_makes_notebooks_stale(fresh, name):
+def test_changed_data_style_or_experiment_makes_notebooks_stale(fresh, name):
     path = fresh / name
     path.parent.mkdir(exist_ok=True)
     path.write_text((path.read_text() if path.exists() else "") + "\n")
@@ -386,8 +392,6 @@ def test_prose_line_ends_caches_and_benchmarks_make_nothing_stale(fresh):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     (fresh / "dpnotes" / "__pycache__").mkdir()
     (fresh / "dpnotes" / "__pycache__" / "x.pyc").write_bytes(b"1")
-    (fresh / "dpnotes" / "experiments").mkdir(exist_ok=True)
-    (fresh / "dpnotes" / "experiments" / "long.py").write_text("1\n")
     (fresh / "data" / "results").mkdir(exist_ok=True)
     (fresh / "data" / "results" / "how_fast.json").write_text("{}")
     path = refresh.notebooks(fresh)[0]
@@ -466,6 +470,11 @@ def test_a_cell_without_its_data_keeps_its_output_and_is_told_of(small, tmp_path
     assert refresh.tags(page.cells[1]) == {"needs-mnist"}
     assert list(page.metadata["dpnotes"]["kept"]) == ["needs-mnist"]
     assert found(lint.kept_outputs, page)
+    monkeypatch.setattr(refresh, "missing_data", lambda tag: None)
+    assert refresh.main([], tmp_path) == 0
+    page = lint.Page.read(path)
+    outputs = [cell["outputs"][0]["text"] for _, cell in page.of_type("code")]
+    assert outputs == [["new\n"], ["new\n"]]
 
 
 def test_an_unknown_notebook_is_refused_by_name(tmp_path):

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 INPUTS = {
-    "dpnotes": ["dpnotes/*.py"],
+    "dpnotes": ["dpnotes/**/*.py"],
     "data": ["data/adult*", "data/adult*/**/*", "data/datasets.toml", "data/results/*.json"],
     "style": ["book/figures.mplstyle"],
 }
@@ -113,6 +113,13 @@ def stale(path, root=ROOT):
     now = hashes(book, root)
     changed = [name for name in now if stored.get(name) != now[name]]
     return f"changed since it was run: {', '.join(changed)}" if changed else None
+
+
+def outdated(path):
+    """Name what an older run left although its data is here now, or None."""
+    kept = read(path)["metadata"].get("dpnotes", {}).get("kept", {})
+    found = [tag for tag in kept if missing_data(tag) is None]
+    return f"outputs of an older run: {', '.join(found)}" if found else None
 
 
 @functools.cache
@@ -272,6 +279,7 @@ def main(arguments=None, root=ROOT):
     passed = True
     for path in _named(options.notebooks, root):
         reason = "asked for by --force" if options.force else stale(path, root)
+        reason = reason or outdated(path)
         print(f"{path.name}: {reason or 'fresh'}", flush=True)
         passed &= not reason or refresh(path, options.timeout, root)
     return 0 if passed else 1
