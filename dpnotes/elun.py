@@ -606,7 +606,9 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     weights before noise.
 
     The noise is made of doubles, as `l2_laplace_noise` says, and a fit takes as long as the data
-    need: neither is hidden from somebody who reads the last bits or holds a stop watch.
+    need: neither is hidden from somebody who reads the last bits or holds a stop watch. If
+    lipschitz^2 / regularization is above 1e8 or so, a number that is public, some data need longer
+    than anybody waits.
 
     Scores are taken from clipped rows, as in training. Clipping leaves a row's predicted class as
     it is, and moves its probabilities towards each other.
@@ -1183,12 +1185,27 @@ def _alternating_weights() -> tuple[float, ...]:
 def _validated(
     model: PrivateLogisticRegression, X: ArrayLike, *y: ArrayLike, reset: bool = True
 ) -> Any:  # noqa: ANN401
-    """Let scikit-learn check features and labels, but not quote a record that is no number."""
-    if not (hasattr(X, "dtype") and getattr(X.dtype, "kind", "O") in "biufc"):
-        array = as_array("X", X)
-        if array.dtype.kind == "O" or array.dtype.kind not in "biufc":
-            _check_convertible(array)
+    """Let scikit-learn check features and labels, but not quote a record."""
+    array = _unquoted("X", X)
+    if array.dtype.kind not in "biufc":
+        _check_convertible(array)
+    if array.ndim < 2:
+        raise ValueError(
+            f"X must be two-dimensional, got shape {array.shape}. Reshape your data, a record a row"
+        )
+    for labels in y:
+        _unquoted("y", labels)
     return validate_data(model, X, *y, dtype=np.float64, reset=reset)
+
+
+def _unquoted(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
+    """Return values as something with a type; complex ones scikit-learn would print in full."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    foreign = kind in "biufc" and not isinstance(values, np.ndarray)
+    array = values if foreign else as_array(name, values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers. Complex data not supported")
+    return array
 
 
 def _check_convertible(array: NDArray) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import integrate, optimize, special, stats
+from scipy import integrate, optimize, sparse, special, stats
 
 pytest.importorskip("sklearn", minversion="1.6")
 
@@ -786,6 +786,30 @@ def test_a_record_of_another_kind_is_refused_without_being_quoted(bad):
             PrivateLogisticRegression(1.0).fit(x, [0, 1])
         assert "absinthe" not in str(refusal.value)
         assert refusal.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([31_337.0, 1.0], [0, 1]),
+        (31_337.0, [0, 1]),
+        (pd.Series([31_337.0, 1.0]), [0, 1]),
+        ([[31_337j], [1.0]], [0, 1]),
+        (pd.DataFrame([[31_337j], [1.0]]), [0, 1]),
+        (sparse.csr_array([[31_337j], [1.0]]), [0, 1]),
+        ([[1.0], [2.0]], [31_337j, 1]),
+        ([[1.0], [2.0]], [0, [31_337, 1]]),
+    ],
+)
+def test_records_of_a_wrong_shape_or_complex_are_refused_without_being_quoted(x, y):
+    model = PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match=r"[Xy] must") as refusal:
+        model.fit(x, y)
+    assert "31337" not in str(refusal.value)
+    if np.ndim(x) < 2:
+        with pytest.raises(ValueError, match="X must be two-dimensional") as refusal:
+            model.predict(x)
+        assert "31337" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
