@@ -158,9 +158,13 @@ def fit(
     check_integer("seed", seed, low=0, high=2**63 - 1)
     generator = torch.Generator().manual_seed(seed)
     network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
-    trainer = _Trainer(network, generator, schedule, _identity(seed, schedule, names, labels))
-    first = trainer.restore(checkpoint) if checkpoint and Path(checkpoint).exists() else 1
     groups = [(risk, len(list(runs))) for risk, runs in groupby(risks)]
+    identity: dict[str, Any] = {}
+    if checkpoint:
+        tensors = {"labels": labels, "inputs": inputs, "test_inputs": test_inputs}
+        identity = _identity(seed, schedule, names, tensors, network, groups)
+    trainer = _Trainer(network, generator, schedule, identity)
+    first = trainer.restore(checkpoint) if checkpoint and Path(checkpoint).exists() else 1
     kept = {*schedule.evaluate_after, schedule.epochs}
     for epoch in range(first, schedule.epochs + 1):
         began = time.perf_counter()
@@ -271,7 +275,8 @@ class _Trainer:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if state["identity"] != self.identity:
             raise ValueError(
-                f"checkpoint must be of the same runs, labels, seed and schedule, got {path}"
+                "checkpoint must be of the same runs, labels, seed, schedule, inputs, network and "
+                f"risks, got {path}"
             )
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -293,11 +298,35 @@ def _autocast(device: torch.device, precision: str) -> torch.autocast:
 
 
 def _identity(
-    seed: int, schedule: Schedule, names: Sequence[str], labels: torch.Tensor
+    seed: int,
+    schedule: Schedule,
+    names: Sequence[str],
+    tensors: dict[str, torch.Tensor],
+    network: nn.Module,
+    groups: list[tuple[Risk, int]],
 ) -> dict[str, Any]:
-    """Return what a checkpoint must agree in; of the labels, which may be private, a digest."""
-    digest = hashlib.sha256(labels.cpu().numpy().tobytes()).hexdigest()
-    return {"seed": seed, **asdict(schedule), "names": list(names), "labels": digest}
+    """Return what a checkpoint must agree in; of the tensors, which may be private, digests.
+
+    Functions cannot be compared, so risks are told apart by what they say of a few scores.
+    """
+    labels, runs = tensors["labels"], len(names)
+    scores = torch.linspace(-60, 60, 8, device=labels.device).repeat(runs, 1)
+    signs = torch.tensor([1, 1, -1, -1, 1, -1, 1, -1]).to(labels).repeat(runs, 1)
+    shapes = [[name, *weights.shape] for name, weights in network.state_dict().items()]
+    return {
+        "seed": seed,
+        **asdict(schedule),
+        "names": list(names),
+        **{name: _digest(tensor) for name, tensor in tensors.items()},
+        "network": [str(network), shapes],
+        "risks": [f"{risk:.5g}" for risk in _risks_of(scores, signs, groups).tolist()],
+    }
+
+
+def _digest(tensor: torch.Tensor) -> str:
+    found = hashlib.sha256(f"{tuple(tensor.shape)} {tensor.dtype}".encode())
+    found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
+    return found.hexdigest()
 
 
 def _check_finite(names: Sequence[str], means: np.ndarray, epoch: int) -> None:

@@ -342,6 +342,23 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
             train(checkpoint=checkpoint, **arguments)
 
 
+def test_a_checkpoint_of_other_inputs_networks_or_risks_is_refused(tmp_path):
+    inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
+    arguments = {"build": linear(2), "inputs": inputs, "risks": [mean_risk], "test_inputs": inputs}
+    train = partial(fit, labels=labels, schedule=QUICK, seed=3, checkpoint=tmp_path / "state.pt")
+    train(**arguments)
+    train(**arguments)
+    others = [
+        {"inputs": inputs + 1},
+        {"test_inputs": inputs[:4]},
+        {"risks": [lambda scores, labels: 2 * mean_risk(scores, labels)]},
+        {"build": lambda *given: torch.nn.Sequential(linear(2)(*given), torch.nn.Tanh())},
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match="checkpoint must be of the same"):
+            train(**arguments | other)
+
+
 def test_a_checkpoint_holds_no_label(tmp_path):
     inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
     checkpoint = tmp_path / "state.pt"
