@@ -1,8 +1,8 @@
 // The expected loss of one weight with Laplace noise on it, for data around +1 and -1.
 (() => {
   const { number } = dpnotes;
-  const PLAIN = "var(--colour-2)";
-  const NOISY = "var(--colour-1)";
+  const PLAIN = "var(--colour-1)";
+  const NOISY = "var(--colour-2)";
   const WIDEST = 11;
   const TERMS = 24;
 
@@ -99,7 +99,7 @@
       marks: [
         Plot.ruleY([0]),
         Plot.line(before, { ...at, stroke: PLAIN, strokeWidth: 2, clip: true }),
-        Plot.line(after, { ...at, stroke: NOISY, strokeWidth: 2.5, clip: true }),
+        Plot.line(after, { ...at, stroke: NOISY, strokeWidth: 2.5, strokeDasharray: "8 3", clip: true }),
         dot(plain, PLAIN),
         ...(best.weight <= WIDEST ? [dot(best, NOISY)] : []),
       ],
