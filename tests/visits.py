@@ -66,6 +66,10 @@ class Visit:
         self.page.goto(self.site + path, wait_until="load")
         # MathJax promises to be done; a page without mathematics has none to wait for.
         self.page.evaluate("() => window.MathJax?.startup?.promise")
+        # A dark page fades in: its colours, half way, have no contrast to judge.
+        self.page.evaluate(
+            "() => Promise.allSettled(document.getAnimations().map(moving => moving.finished))"
+        )
         return self.page
 
     def abroad(self):
