@@ -17,13 +17,14 @@ Estimate = np.ndarray | None
 
 @dataclass(frozen=True)
 class Job:
-    """A piece of work: so many people in so many categories."""
+    """A piece of work: so many people, or queries, in so many categories."""
 
     name: str
     title: str
     people: int
     categories: int
     variance: Callable[[np.ndarray], np.ndarray]
+    counted: str = "people"
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,30 @@ TRIALS = Job(
     426,
     2,
     _label_variance,
+)
+ACCOUNTING = Job(
+    "accounting",
+    "PATE: the cost of GNMax at 296 orders",
+    26_032,
+    10,
+    _label_variance,
+    "queries",
+)
+MORE_ACCOUNTING = Job(
+    "more accounting",
+    "PATE: the cost of GNMax at 300 orders",
+    10**5,
+    10,
+    _label_variance,
+    "queries",
+)
+VOTING = Job(
+    "voting",
+    "PATE: count the votes of 250 teachers and draw every noisy winner",
+    10**5,
+    10,
+    _label_variance,
+    "queries",
 )
 COLLECTOR = Job(
     "collector",

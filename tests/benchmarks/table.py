@@ -33,6 +33,9 @@ def goals(results):
             *("labels", "scores", "pairs", "more pairs", "expected loss under noise"),
         )
     )
+    accounting, more_accounting, voting = (
+        _Job(results, name) for name in ("accounting", "more accounting", "voting")
+    )
     opendp, secure = response.time("OpenDP, one bit vector"), response.time("dpnotes' coins, `os.")
     found = [
         _at_most("randomized response, times the limit", 2.5, response.to_limit()),
@@ -76,6 +79,22 @@ def goals(results):
             _quotient(elun.best("source"), elun.best(*OURS)),
         ),
         _at_most("the same, times one logistic fit", 6, elun.to_limit()),
+        _at_least(
+            "the cost of GNMax, a loop of queries over ours",
+            50,
+            _quotient(accounting.best("source"), accounting.best(*OURS)),
+        ),
+        _at_most(
+            "the cost of a hundred thousand queries, in milliseconds",
+            200,
+            more_accounting.milliseconds(),
+        ),
+        _at_least(
+            "votes and noisy winners, a loop of queries over ours",
+            15,
+            _quotient(voting.best("source"), voting.best(*OURS)),
+        ),
+        _at_most("votes and noisy winners, times reading and noise", 2, voting.to_limit()),
     ]
     return [goal for goal in found if goal is not None]
 
@@ -153,7 +172,12 @@ def _jobs(results):
 
 
 def _title(row):
-    return f"{row['title']}, {row['people']:,} people, {row['categories']:,} categories"
+    people, categories = (f"{row[key]:,}" for key in ("people", "categories"))
+    return f"{row['title']}, {people} {_counted(row)}, {categories} categories"
+
+
+def _counted(row):
+    return row.get("counted", "people")
 
 
 def _table(rows):
@@ -187,7 +211,7 @@ def _how(row):
         return f"could not be run: {row['failed']}"
     parts = [row["note"]]
     if row["share"] < row["people"]:
-        parts.append(f"timed on {row['share']:,} people and scaled")
+        parts.append(f"timed on {row['share']:,} {_counted(row)} and scaled")
     if row["error"] is not None and row["error"] > 6:
         parts.append(f"its worst estimate is {row['error']:.0f} standard deviations off")
     parts.append(f"median of {row['rounds']}")

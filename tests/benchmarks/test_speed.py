@@ -5,6 +5,7 @@ import tracemalloc
 
 import contest_elun
 import contest_exponential_mechanism
+import contest_pate
 import contest_randomized_response
 import contest_symmetric_loss
 import contest_unary_encoding
@@ -16,6 +17,7 @@ from machine import version
 MODULES = (
     *(contest_randomized_response, contest_unary_encoding),
     *(contest_exponential_mechanism, contest_symmetric_loss, contest_elun),
+    contest_pate,
 )
 
 
@@ -55,6 +57,7 @@ def describe(contender):
         "title": job.title,
         "people": job.people,
         "categories": job.categories,
+        "counted": job.counted,
         "name": contender.name,
         "kind": contender.kind,
         "package": contender.package,
