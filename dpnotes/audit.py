@@ -3,6 +3,18 @@
 A mechanism whose output law can be written down is checked exactly (`exact_epsilon`). Any other
 one is run many times on two neighbouring data sets (`epsilon_lower_bound`). Neither knows which
 mechanism it has before it.
+
+To grade an assignment, ask for the law of the outputs where there are few of them: `exact_epsilon`
+is then the answer, with no chance in it. Otherwise run the student's function. A lower bound above
+the promised epsilon refutes it, wrongly at most once in twenty times at the usual confidence; one
+below it proves nothing, so look at more trials and other neighbours.
+
+>>> def submission(answer, rng):  # claims epsilon = 1, and keeps nine answers out of ten
+...     return answer if rng.random() < 0.9 else not answer
+>>> round(exact_epsilon([[0.9, 0.1], [0.1, 0.9]]), 4)
+2.1972
+>>> epsilon_lower_bound(submission, True, False, trials=20_000, rng=0) > 1
+True
 """
 
 import dataclasses
