@@ -49,6 +49,7 @@ GNSS_COSTS = ("exact", "published")
 DEFAULT_ORDERS = (*np.arange(2, 101, 0.5).tolist(), *np.geomspace(100, 500, 100).tolist())
 
 _MOST_VOTES = 2**31 - 1
+_LARGEST_ORDER = 1e100  # its square is a double
 _QUERIES = 1 << 14  # in memory at a time
 _CELLS = 1 << 15  # queries times orders that fit a second-level cache
 _FEW = 32  # classes up to which comparing with each is faster than sorting into bins
@@ -117,8 +118,8 @@ def partition(
     >>> [part.size for part in partition(10, 3, rng=0)]
     [4, 3, 3]
     """
-    teachers = check_integer("teachers", teachers, low=1)
-    n = check_integer("n", n, low=teachers)
+    teachers = check_integer("teachers", teachers, low=1, high=2**40)
+    n = check_integer("n", n, low=teachers, high=2**40)
     order = np.random.default_rng(rng).permutation(n)
     return [np.sort(part) for part in np.array_split(order, teachers)]
 
@@ -231,12 +232,23 @@ def _log_law(table: np.ndarray, scale: float, noise: str) -> np.ndarray:
     for i, row in enumerate(rows):
         standing = np.maximum((row - row.max()) / scale, -_furthest(noise, row.size))
         rule = _laplace_rule if noise == "laplace" else _gaussian_rule
-        points, log_weights = rule(standing)
-        lead = points[:, None] - standing
-        log_density, log_below = _LOG_LAWS[noise](lead)
-        log_terms = log_density - log_below + log_below.sum(axis=1, keepdims=True)
-        laws[i] = special.logsumexp(log_terms + log_weights[:, None], axis=0)
+        laws[i] = _log_integrals(standing, *rule(standing), _LOG_LAWS[noise])
     return laws[back.reshape(-1)]
+
+
+def _log_integrals(
+    standing: np.ndarray, points: np.ndarray, log_weights: np.ndarray, log_laws: Callable
+) -> np.ndarray:
+    """Return the logarithm of the probability that each class wins, in constant memory."""
+    total = np.full(standing.size, -np.inf)
+    rows = max(1, 2**18 // standing.size)
+    for start in range(0, points.size, rows):
+        block = slice(start, start + rows)
+        log_density, log_below = log_laws(points[block, None] - standing)
+        log_terms = log_density - log_below + log_below.sum(axis=1, keepdims=True)
+        here = special.logsumexp(log_terms + log_weights[block, None], axis=0)
+        total = np.logaddexp(total, here)
+    return total
 
 
 def _laplace_rule(standing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -390,7 +402,7 @@ def confident_gnmax(
     votes : array_like of whole numbers, shape (classes,) or (queries, classes)
         The votes.
     threshold : float
-        How many votes, after noise, are agreement enough; finite and at most 1e9 either way.
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
     sigma_threshold, sigma_answer : float
         Standard deviations, from 1e-9 to 1e9, of the noise on the largest count and on all counts.
     rng : Generator, int or None
@@ -445,7 +457,8 @@ def interactive_gnmax(
     student : array_like of the shape of `votes`
         The student's probabilities of the classes; they depend on earlier answers alone.
     threshold : float
-        How many votes more than the student expects, after noise, are worth an answer.
+        How many votes more than the student expects, after noise, are worth an answer; from -1e9
+        to 1e9.
     sigma_threshold, sigma_answer : float
         Standard deviations, from 1e-9 to 1e9, of the noise on the largest excess and on all counts.
     confidence : float
@@ -520,7 +533,9 @@ def _reaches(
 ) -> np.ndarray:
     """Say where the largest excess over the expected counts, plus noise, reaches the threshold."""
     steps = 2.0 ** _grid(sigma)
-    excess = (table << _grid(sigma)) - np.rint(expected * steps).astype(np.int64)
+    # 2^62 steps are twice the largest count: where more are expected, the excess is no maximum.
+    expected = np.rint(np.minimum(expected * steps, 2.0**62))
+    excess = (table << _grid(sigma)) - expected.astype(np.int64)
     noisy = excess.max(axis=1) + _gaussian_noise(len(table), sigma * steps, rng)
     return noisy >= math.ceil(threshold * steps)
 
@@ -749,7 +764,7 @@ def _pure_rates(log_q: np.ndarray, loss: float) -> tuple[np.ndarray, np.ndarray,
     """Return the rates of Theorem 3, and the last moment for which it holds: all or none."""
     holds = log_q <= -np.logaddexp(loss, 0)
     log_q = np.where(holds, log_q, -np.inf)
-    near = np.log1p(-np.exp(log_q)) - np.log1p(-np.exp(loss + log_q))
+    near = _near_rate(log_q, loss)
     return near, np.full(near.shape, loss), np.where(holds, np.inf, 0)
 
 
@@ -816,13 +831,19 @@ def _gaussian_rdp(
 def _gaussian_rates(log_q: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rates of Theorem 6, and the last moment for which it holds."""
     high = sigma * np.sqrt(-log_q)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         loss, next_loss = high / sigma / sigma, (high + 1) / sigma / sigma
         limit = (high - 1) * loss - high * (np.log1p(1 / high) - np.log1p(-1 / high))
         holds = (high > 1) & (log_q <= limit) & (log_q + loss < 0)
-        near = np.log1p(-np.exp(log_q)) - np.log1p(-np.exp((log_q + loss) * (1 - 1 / high)))
+        near = _near_rate(log_q, loss - (log_q + loss) / high)
         far = next_loss - log_q / high
     return np.where(holds, near, 0), np.where(holds, far, 0), np.where(holds, high, 0)
+
+
+def _near_rate(log_q: np.ndarray, gain: np.ndarray | float) -> np.ndarray:
+    """Return log((1 - q) / (1 - q exp(gain))), without a difference of two numbers near 1."""
+    odds = log_q - np.log1p(-np.exp(log_q)) + gain + np.log(-np.expm1(-gain))
+    return -np.log1p(-np.minimum(np.exp(odds), 1 - 2.0**-53))
 
 
 def _sum_moments(
@@ -839,7 +860,6 @@ def _sum_moments(
     """
     log_q, weights = _together(log_q, weights)
     near, far, reach = rates(log_q)
-    log_1q = np.log1p(-np.exp(log_q))
     total = np.zeros(moments.size)
     rows = max(1, _CELLS // moments.size)
     for start in range(0, log_q.size, rows):
@@ -848,13 +868,27 @@ def _sum_moments(
         total[~some] += caps[~some] * weights[block].sum()
         l = moments[some]
         if l.size:
-            main = log_1q[block, None] + near[block, None] * l
-            rest = (log_q - log_1q)[block, None] + (far - near)[block, None] * l
-            np.putmask(rest, l > reach[block, None], np.inf)
-            with np.errstate(over="ignore"):
-                main += np.log1p(np.exp(rest, out=rest), out=rest)
+            main = _log_mixture(log_q[block, None], near[block, None] * l, far[block, None] * l)
+            np.putmask(main, l > reach[block, None], np.inf)
             total[some] += weights[block] @ np.minimum(main, caps[some], out=main)
     return total
+
+
+def _log_mixture(log_q: np.ndarray, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """Return log((1 - q) exp(near) + q exp(far)), with all its digits even where it is tiny."""
+    gain = far - near
+    with np.errstate(over="ignore", invalid="ignore"):
+        mixture = np.expm1(gain)
+        mixture *= np.exp(log_q)
+        mixture = np.log1p(mixture, out=mixture)
+    mixture += near
+    if gain.max(initial=0) > 700 or log_q.min(initial=0) < -700:
+        # Too large or too small for a double, though the product need not be.
+        log_q = np.broadcast_to(log_q, gain.shape)
+        extreme = (gain > 700) | (log_q < -700)
+        grown = np.logaddexp(0, log_q[extreme] + gain[extreme])
+        mixture[extreme] = np.broadcast_to(near, gain.shape)[extreme] + grown
+    return mixture
 
 
 def _together(log_q: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -892,7 +926,7 @@ def confident_gnmax_rdp(
     votes : array_like of whole numbers, shape (classes,) or (queries, classes)
         The votes.
     threshold : float
-        How many votes, after noise, are agreement enough; finite.
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
     sigma_threshold, sigma_answer : float
         Standard deviations, from 1e-9 to 1e9, of the noise on the largest count and on all counts.
     orders : array_like of float, shape (orders,), or float
@@ -1099,7 +1133,7 @@ def confident_gnmax_epsilon(
     votes : array_like of whole numbers, shape (classes,) or (queries, classes)
         The votes; no query costs nothing.
     threshold : float
-        How many votes, after noise, are agreement enough; finite.
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
     sigma_threshold, sigma_answer : float
         Standard deviations, from 1e-9 to 1e9, of the noise on the largest count and on all counts.
     delta : float
@@ -1207,7 +1241,7 @@ def lnmax_data_independent_epsilon(
     if method == "exact":
         epsilon = _composed_epsilon(queries, 2 * gamma, delta)
         return PrivacyCost(epsilon, delta, None, float(queries))
-    orders = 1 + np.geomspace(1e-2, 1e6, 4000)
+    orders = 1 + np.geomspace(1e-2, 1e12, 4000)
     rdp = queries * np.minimum(2 * gamma**2 * orders, 2 * gamma)
     return epsilon_from_rdp(rdp, orders, delta, answered=queries)
 
@@ -1216,8 +1250,9 @@ def _composed_epsilon(queries: int, loss: float, delta: float) -> float:
     """Return the epsilon at `delta` of so many runs of randomized response, each at `loss`."""
     truths = np.arange(queries + 1)
     log_pmf = special.gammaln(queries + 1) - special.gammaln(truths + 1)
-    log_pmf -= special.gammaln(queries - truths + 1) + queries * np.logaddexp(0, loss)
-    pmf = np.exp(log_pmf + truths * loss)
+    log_pmf -= special.gammaln(queries - truths + 1)
+    log_pmf -= truths * np.logaddexp(0, -loss) + (queries - truths) * np.logaddexp(0, loss)
+    pmf = np.exp(log_pmf)
     losses = (2 * truths - queries) * loss
 
     def excess(epsilon: float) -> float:
@@ -1357,8 +1392,7 @@ class _Curve:
         """Return the divergence for every log q."""
         moment = self.order - 1
         near, far, reach = _gaussian_rates(log_q, self.sigma)
-        log_1q = np.log1p(-np.exp(log_q))
-        log_moment = np.logaddexp(log_1q + near * moment, log_q + far * moment)
+        log_moment = _log_mixture(log_q, near * moment, far * moment)
         return np.where(moment <= reach, np.minimum(log_moment / moment, self.cap), self.cap)
 
     def moved(self, log_q: np.ndarray, way: int) -> np.ndarray:
@@ -1400,7 +1434,8 @@ class _Curve:
 
     def _where_data_stops_helping(self) -> float:
         """Return the largest log q whose divergence is below the data-independent one."""
-        grid = -np.geomspace(1e-9, 1e9, 4000)
+        # As far as the largest number of votes leads under the least noise.
+        grid = -np.geomspace(1e-9, 1e40, 12_000)
         helps = np.flatnonzero(self.rdp(grid) < self.cap)
         if helps.size == 0:
             return -math.inf
@@ -1479,7 +1514,7 @@ def threshold_local_sensitivity(
     votes : array_like of whole numbers, shape (classes,) or (queries, classes)
         The votes; each row sums to the number of teachers.
     threshold : float
-        How many votes, after noise, are agreement enough; finite.
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
     sigma : float
         The standard deviation of the noise on the largest count, from 1e-9 to 1e9.
     order : float
@@ -1509,7 +1544,7 @@ def threshold_local_sensitivity(
     array([0.160212, 0.207021, 0.207021])
     """
     table, _ = _check_votes(votes)
-    threshold = check_real("threshold", threshold, allowed="a finite number")
+    threshold = _check_threshold(threshold)
     sigma = _check_scale("sigma", sigma)
     order = _check_order(order)
     distances = _check_distances(distances, table)
@@ -1653,7 +1688,7 @@ def release_epsilon(
     votes : array_like of whole numbers, shape (classes,) or (queries, classes)
         The votes; each row sums to the number of teachers.
     threshold : float
-        How many votes, after noise, are agreement enough; finite.
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
     sigma_threshold, sigma_answer : float
         Standard deviations, from 1e-9 to 1e9, of the noise on the largest count and on all counts.
     delta : float
@@ -1666,7 +1701,7 @@ def release_epsilon(
     beta : float
         How fast the smooth sensitivity may change; below -log(1 - 1 / order) / 2.
     scale : float
-        The deviation of the noise, in smooth sensitivities; positive.
+        The deviation of the noise, in smooth sensitivities, from 1e-9 to 1e9.
     rng : Generator, int or None
         Where the randomness comes from, as in `numpy.random.default_rng`.
 
@@ -1702,6 +1737,7 @@ def release_epsilon(
     answered = _check_answered(answered, table, single)
     order = _check_order(order)
     beta = check_epsilon(beta, "beta")
+    scale = _check_scale("scale", scale)
     own = gnss_rdp(order, beta, scale)
     if own == math.inf:
         raise ValueError(f"beta must be below -log(1 - 1 / order) / 2, got {beta}")
@@ -1715,9 +1751,8 @@ def release_epsilon(
     local = threshold_local_sensitivity(table, threshold, sigma_threshold, order, distances=reach)
     local += gnmax_local_sensitivity(table[answered], sigma_answer, order, distances=reach)
     noise = np.random.default_rng(rng).normal() * scale * smooth_sensitivity(local, beta)
-    constant = math.log1p(-1 / order) - math.log(order * delta) / (order - 1)
     return Release(
-        round(float(rdp[0]) + noise + own + constant, 6),
+        round(float(_improved(rdp[0] + own, order, delta)) + noise, 6),
         _gnss_epsilon(beta, scale, delta),
         delta=delta,
         mechanism=f"Gaussian noise of {scale} smooth sensitivities, beta {beta}, order {order}",
@@ -1727,10 +1762,15 @@ def release_epsilon(
 
 def _gnss_epsilon(beta: float, scale: float, delta: float) -> float:
     """Return what the release of a number costs by itself."""
-    last = -1 / math.expm1(-2 * beta)
-    orders = 1 + (last - 1) * np.geomspace(1e-4, 0.999, 1000)
+    room = min(-1 / math.expm1(-2 * beta) - 1, 1e12)
+    orders = 1 + np.geomspace(min(1e-4, room / 1e4), 0.999 * room, 2000)
     rdp = [gnss_rdp(order, beta, scale) for order in orders]
-    return max(epsilon_from_rdp(rdp, orders, delta).epsilon, 5e-324)
+    return max(float(_improved(np.array(rdp), orders, delta).min()), 5e-324)
+
+
+def _improved(rdp: float | np.ndarray, order: float | np.ndarray, delta: float) -> np.ndarray:
+    """Return Proposition 12 of Canonne, Kamath and Steinke (2020)."""
+    return rdp + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)
 
 
 # What is refused.
@@ -1746,6 +1786,9 @@ def _check_votes(votes: ArrayLike, *, at_least: int = 0) -> tuple[np.ndarray, bo
             "votes must have one or two dimensions, at least two classes and "
             f"{at_least} queries, got shape {array.shape}"
         )
+    if array.dtype.kind == "f":
+        # The largest number of votes, and its like, do not fit the smaller floats.
+        array = array.astype(np.promote_types(array.dtype, float))
     if not np.all((array >= 0) & (array <= _MOST_VOTES) & (array == np.rint(array))):
         raise ValueError(f"votes must be whole numbers from 0 to {_MOST_VOTES}; a record is not")
     return np.atleast_2d(array.astype(np.int64)), array.ndim == 1
@@ -1778,22 +1821,22 @@ def _check_confident(
     threshold: float, sigma_threshold: float, sigma_answer: float
 ) -> tuple[float, float, float]:
     return (
-        check_real("threshold", threshold, allowed="a finite number"),
+        _check_threshold(threshold),
         _check_scale("sigma_threshold", sigma_threshold),
         _check_scale("sigma_answer", sigma_answer),
     )
 
 
 def _check_orders(orders: ArrayLike, *, above: float) -> np.ndarray:
-    """Return orders as a 1-D float array, all finite and above a bound."""
+    """Return orders as a 1-D float array, all above a bound."""
     array = as_array("orders", orders)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"orders must be numbers, got {kind_of(array)}")
     if array.ndim > 1 or array.size == 0:
         raise ValueError(f"orders must be one number or a list of them, got shape {array.shape}")
     array = np.atleast_1d(array.astype(float))
-    if not np.all(np.isfinite(array) & (array > above)):
-        raise ValueError(f"orders must be finite and above {above}, got {orders}")
+    if not np.all((array > above) & (array <= _LARGEST_ORDER)):
+        raise ValueError(f"orders must be above {above} and at most {_LARGEST_ORDER}, got {orders}")
     return array
 
 
@@ -1826,10 +1869,11 @@ def _check_number_answered(answered: float) -> float:
 
 
 def _check_order(order: float) -> float:
-    return check_real("order", order, low=1.0, low_open=True, allowed="a finite number above 1")
+    allowed = f"a number above 1 and at most {_LARGEST_ORDER}"
+    return check_real("order", order, low=1.0, low_open=True, high=_LARGEST_ORDER, allowed=allowed)
 
 
 def _check_distances(distances: int | None, table: np.ndarray) -> int:
     if distances is None:
         return int(table.sum(axis=1).max(initial=0))
-    return check_integer("distances", distances, low=0)
+    return check_integer("distances", distances, low=0, high=2**40)

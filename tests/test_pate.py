@@ -5,6 +5,7 @@ import warnings
 from collections import Counter
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -136,6 +137,19 @@ def test_quadrature_before_normalising_is_right_to_twelve_digits(noise):
     for scale in (0.5, 3.0, 20.0, 40.0):
         total = np.exp(pate._log_law(table, scale, noise)).sum(axis=1)
         np.testing.assert_allclose(total, 1, rtol=2e-13)
+
+
+def test_the_law_of_many_classes_takes_little_memory():
+    import tracemalloc
+
+    tracemalloc.start()
+    law = pate.output_distribution([300] + [0] * 63, 1.0)
+    [_, most] = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Two classes alone give each of the others nearly what it has here.
+    [_, behind] = pate.output_distribution([300, 0], 1.0)
+    np.testing.assert_allclose(law[1:], behind, rtol=0.02)
+    assert most < 30e6
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gumbel"])
@@ -301,6 +315,17 @@ def test_a_threshold_that_is_just_reached_is_reached(monkeypatch):
     assert pate.interactive_gnmax(table, student, 5.01, 1.0, 1.0, 0.95).tolist() == [-1, -1, -1]
 
 
+def test_a_student_may_expect_more_votes_than_the_grid_of_small_noise_can_hold():
+    votes, student = [2**31 - 1] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for threshold in (1e9, -1e9):
+            assert pate.interactive_gnmax(votes, student, threshold, 1e-4, 1.0, 0.5, rng=0) > 0
+    # The student expects 0.6 of them: 0.4 are news, which is fewer than 1e9.
+    votes = [2**31 - 1, 0, 0, 0, 0]
+    assert pate.interactive_gnmax(votes, [0.6, 0.4, 0, 0, 0], 1e9, 1e-4, 1.0, 0.9, rng=0) == -1
+
+
 def test_interactive_answers_come_where_teachers_have_news():
     student, votes = [0.5, 0.5, 0.0], [20, 180, 50]
     table = np.tile(votes, (40_000, 1))
@@ -376,6 +401,38 @@ def test_a_chance_too_small_for_a_double_has_a_logarithm():
     assert pate.lnmax_error_probability([10_000, 0], 1.0) == 0
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "<u2", "i4", ">u8", "f2", "f4", "f8", "g"])
+def test_votes_may_be_numbers_of_any_width(dtype):
+    table = np.array([[100, 3, 0], [0, 1, 101]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pate.gnmax_rdp(table.astype(dtype), 40, [2, 14])
+        np.testing.assert_array_equal(found, pate.gnmax_rdp(table, 40, [2, 14]))
+        assert pate.lnmax(table.astype(dtype), 5.0, rng=0).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        np.array([np.inf, 1], np.float16),
+        np.array([2.0**31, 1], np.float32),
+        np.array([2**31, 1]),
+        np.array([2**64 - 1, 1], np.uint64),
+        np.array([1 + 2.0**-60, 1], np.longdouble),
+        [0.5, 1],
+        [-1, 1],
+        [math.nan, 1],
+    ],
+)
+def test_what_is_no_number_of_votes_is_refused_in_every_width(votes):
+    if votes[0] == 1:
+        pytest.skip("long doubles are doubles on this machine")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="votes must be whole numbers from 0 to 2147483647; a"):
+            pate.gnmax(votes, 1.0, rng=0)
+
+
 def test_a_table_is_its_rows_however_it_is_looked_up():
     table = np.random.default_rng(0).integers(0, 60, size=(300, 4))
     together = pate.gnmax_log_error_probability(table, 7.0)
@@ -430,6 +487,48 @@ def test_no_neighbour_diverges_more_than_the_bound(votes, sigma, order):
     laws = pate.output_distribution([votes, *neighbours(votes)], sigma, noise="gaussian")
     for other in laws[1:]:
         assert log_moment(laws[0], other, order - 1) / (order - 1) <= bounds[1] + 1e-9
+
+
+def theorem_3(gap, gamma, moment):
+    """Return Theorem 3 for two classes, to many digits."""
+    gap, gamma, moment = map(mpmath.mpf, (gap, gamma, moment))
+    q = (2 + gamma * gap) / 4 * mpmath.exp(-gamma * gap)
+    cap = min(2 * gamma**2 * moment * (moment + 1), 2 * gamma * moment)
+    if q > 1 / (mpmath.exp(2 * gamma) + 1):
+        return cap
+    near = ((1 - q) / (1 - mpmath.exp(2 * gamma) * q)) ** moment
+    return min(mpmath.log((1 - q) * near + q * mpmath.exp(2 * gamma * moment)), cap)
+
+
+def theorem_6(gap, sigma, order):
+    """Return Theorem 6 for two classes, to many digits."""
+    gap, sigma, order = map(mpmath.mpf, (gap, sigma, order))
+    q, cap = mpmath.erfc(gap / 2 / sigma) / 2, order / sigma**2
+    low = sigma * mpmath.sqrt(-mpmath.log(q))
+    high, loss = low + 1, low / sigma**2
+    if low <= 1 or order > high:
+        return cap
+    if mpmath.log(q) > (low - 1) * loss - low * mpmath.log(high / low * low / (low - 1)):
+        return cap
+    a = (1 - q) / (1 - (q * mpmath.exp(loss)) ** (1 - 1 / low))
+    b = mpmath.exp(high / sigma**2) * q ** (-1 / low)
+    sums = (1 - q) * a ** (order - 1) + q * b ** (order - 1)
+    return min(mpmath.log(sums) / (order - 1), cap)
+
+
+@pytest.mark.parametrize("moment", [2.0**-50, 1e-9, 1e-3, 0.5, 1.0, 7.0, 40.0, 1e5])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 40.0, 1e4, 1e8])
+def test_moments_keep_their_digits_where_they_are_tiny_or_huge(scale, moment):
+    with mpmath.workdps(200):
+        for gap in {int(scale * part) + 1 for part in (0, 0.3, 3, 6, 20)}:
+            expected = float(theorem_3(gap, 1 / scale, moment))
+            found = pate.lnmax_log_moments([gap, 0], 1 / scale, moment)
+            assert found == pytest.approx(expected, rel=1e-10, abs=1e-300)
+            order = 1 + moment
+            expected = float(theorem_6(gap, scale, order))
+            assert pate.gnmax_rdp([gap, 0], scale, order) == pytest.approx(
+                expected, rel=1e-8, abs=1e-300
+            )
 
 
 def test_the_bound_holds_from_the_votes_to_their_neighbours_and_not_back():
@@ -650,6 +749,12 @@ def test_exact_composition_is_the_smallest_and_4t_the_largest(queries, gamma, de
     assert exact <= 2 * gamma * queries * (1 + 1e-12)
 
 
+def test_a_tiny_loss_costs_no_more_than_itself():
+    for method in ("rdp", "exact"):
+        cost = pate.lnmax_data_independent_epsilon(1, 1e-9, 1e-12, method=method)
+        assert 1.99e-9 < float(cost) <= 2e-9
+
+
 @pytest.mark.parametrize("method", pate.COMPOSITIONS)
 def test_larger_gamma_is_less_private(method):
     costs = [
@@ -786,6 +891,29 @@ def test_where_the_theorem_ends_the_plateau_counts_the_jump_to_the_data_independ
     before = curve.rdp(ends)
     assert before[1] < 0.5 * curve.cap
     np.testing.assert_allclose(curve.sensitivity(ends), curve.cap - before[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("votes", "sigma", "order"), [([9, 0], 1e-8, 1.01), ([9, 1, 0], 1e-5, 1.1)]
+)
+def test_for_tiny_noise_a_teacher_can_change_the_cost_too(votes, sigma, order):
+    assert all(pate.gnmax_sensitivity_conditions(sigma, order, len(votes)))
+    local = pate.gnmax_local_sensitivity(votes, sigma, order, distances=6)
+    costs = [
+        pate.gnmax_rdp([votes[0] - moved, votes[1] + moved, *votes[2:]], sigma, order)
+        for moved in range(7)
+    ]
+    changes = np.maximum.accumulate(np.abs(np.diff(costs)))
+    assert np.all(changes <= local * (1 + 1e-9))
+    assert changes[-1] > 0
+
+
+@pytest.mark.parametrize(
+    ("teachers", "sigma", "order"), [(300_000, 1.0, 1e5), (10, 1e-9, 2), (10, 1e-5, 4)]
+)
+def test_conditions_are_checked_however_far_out_the_data_begin_to_help(teachers, sigma, order):
+    assert pate.gnmax_rdp([teachers, 0], sigma, order) < order / sigma**2
+    assert pate.gnmax_sensitivity_conditions(sigma, order, 2) == (True, False)
 
 
 def test_where_the_conditions_fail_a_teacher_can_change_more():
@@ -950,6 +1078,28 @@ def test_a_release_says_what_it_costs_itself():
     assert float(released) == round(float(released), 6)
 
 
+@pytest.mark.parametrize(
+    ("order", "beta", "scale"),
+    [
+        (6, 1e-6, 1),
+        (6, 5e-324, 1),
+        (1.001, 3, 8),
+        (1 + 1e-7, 8, 8),
+        (6, 0.02, 1e9),
+        (6, 0.02, 1e-9),
+    ],
+)
+def test_a_release_of_any_smoothness_has_a_finite_cost_at_its_best_order(order, beta, scale):
+    parameters = RELEASE | {"order": order, "beta": beta, "scale": scale}
+    released = pate.release_epsilon([[50, 10]] * 9, **parameters, answered=[True] * 9, rng=0)
+    last = min(-1 / math.expm1(-2 * beta), 1e9)
+    orders = 1 + (last - 1) * np.geomspace(1e-9, 0.999, 3000)
+    rdp = np.array([pate.gnss_rdp(order, beta, scale) for order in orders])
+    epsilons = rdp + np.log1p(-1 / orders) - np.log(orders * 1e-5) / (orders - 1)
+    assert released.epsilon == pytest.approx(max(epsilons.min(), 5e-324), rel=2e-3)
+    assert math.isfinite(float(released))
+
+
 def test_no_votes_make_a_release_raise():
     rng = np.random.default_rng(0)
     kinds = [np.full((5, 3), 20), np.tile([60, 0, 0], (5, 1)), np.tile([0, 0, 0], (5, 1))]
@@ -966,6 +1116,10 @@ def test_no_votes_make_a_release_raise():
     ("change", "words"),
     [
         ({"beta": 0.2}, "beta must be below"),
+        ({"scale": 1e-160}, "scale must be a number from 1e-9 to 1e9"),
+        ({"scale": 1e300}, "scale must be a number from 1e-9 to 1e9"),
+        ({"order": 1e101}, "order must be a number above 1 and at most 1e"),
+        ({"threshold": 1e10}, "threshold must be a number from -1e9 to 1e9"),
         ({"sigma_answer": 2.0, "order": 3.0}, "order must meet"),
     ],
 )
