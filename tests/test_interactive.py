@@ -1,5 +1,6 @@
 """The interactive figures: their numbers are those of dpnotes, and everybody can use them."""
 
+import itertools
 import re
 
 import numpy as np
@@ -7,29 +8,32 @@ import pytest
 from scipy import optimize, special, stats
 from visits import PHONE, SITE, absent, serious_violations
 
+from dpnotes import pate
 from dpnotes.elun import expected_logistic_loss
 from dpnotes.exponential_mechanism import log_score_pmf, success_probability
 from dpnotes.randomized_response import keep_probability
 
 pytestmark = pytest.mark.browser
 
-CHAPTER = "book/exponential_mechanism.html"
-EPSILON, LABELS = "ε, the parameter of the mechanism", "n, the number of labels"
-MEASURE = """([epsilon, n]) => {
-  const { logPmf, ...numbers } = dpnotes.figures["kept-labels"].measure({ epsilon, n });
-  return { ...numbers, logPmf: Array.from(logPmf) };
-}"""
+FIGURES = {
+    "kept-labels": "book/exponential_mechanism.html",
+    "expected-loss": "book/elun.html",
+    "noisy-votes": "book/pate.html",
+}
+every_figure = pytest.mark.parametrize("name", FIGURES)
+# Sliders that change the numbers below the picture, and not the picture.
+UNSEEN = {"queries answered so far"}
 
 
 @pytest.fixture
 def open_figure(visit):
-    """Open the chapter and wait for its figure."""
-    if not (SITE / CHAPTER).exists():
-        absent(f"{CHAPTER} is not in the built site")
+    """Open the page of a figure and wait for its picture."""
 
-    def opened(visitor):
-        page = visitor.go(CHAPTER)
-        page.locator(".interactive svg[role=img]").wait_for()
+    def opened(visitor, name):
+        if not (SITE / FIGURES[name]).exists():
+            absent(f"{FIGURES[name]} is not in the built site")
+        page = visitor.go(FIGURES[name])
+        picture(page).wait_for()
         return page
 
     return opened
@@ -39,8 +43,21 @@ def figure(page):
     return page.locator(".interactive")
 
 
+def picture(page):
+    return page.locator(".interactive svg[role=img]")
+
+
+def drawn(page):
+    """Return the shapes of the picture; the ids of its clippings count up with every drawing."""
+    return re.sub(r"plot-clip-\d+", "", picture(page).inner_html())
+
+
 def slider(page, label):
     return figure(page).get_by_label(label)
+
+
+def sliders(page):
+    return figure(page).locator("input[type=range]").all()
 
 
 def facts(page):
@@ -48,120 +65,42 @@ def facts(page):
     return dict(zip(names, figure(page).locator("dd").all_inner_texts(), strict=True))
 
 
-def steps(page, name):
+def steps(page, name, control):
     return page.evaluate(
-        "name => dpnotes.figures['kept-labels'].controls.find((c) => c.name === name).steps", name
+        "([name, part]) => dpnotes.figures[name].controls.find((c) => c.name === part).steps",
+        [name, control],
     )
 
 
-def log_failure(n, epsilon):
-    return special.logsumexp(log_score_pmf(n, epsilon)[: (n + 1) // 2])
+def measure(page, name, values):
+    return page.evaluate(
+        """([name, values]) => {
+          const measured = Object.entries(dpnotes.figures[name].measure(values));
+          const plain = (value) => (ArrayBuffer.isView(value) ? Array.from(value) : value);
+          return Object.fromEntries(measured.map(([part, value]) => [part, plain(value)]));
+        }""",
+        [name, values],
+    )
 
 
-def test_the_law_in_the_page_is_that_of_dpnotes_and_a_binomial(visit, open_figure):
+def corners(page):
+    """Move every slider to both of its ends, under every choice, and say where."""
+    ways = [(control.press, ["Home", "End"]) for control in sliders(page)]
+    for control in figure(page).locator("select").all():
+        ways.append((control.select_option, control.locator("option").all_inner_texts()))
+    for places in itertools.product(*(places for _, places in ways)):
+        for (move, _), place in zip(ways, places, strict=True):
+            move(place)
+        yield places
+
+
+# What all figures promise.
+
+
+@every_figure
+def test_it_loads_without_an_error_and_without_leaving_the_site(visit, open_figure, name):
     with visit() as visitor:
-        page = open_figure(visitor)
-        for n in (10, 11, 99, 1000, 100_000):
-            for epsilon in (0.05, 0.1, 1.0, 3.0, 8.0):
-                measured = page.evaluate(MEASURE, [epsilon, n])
-                pmf = np.exp(measured["logPmf"])
-                np.testing.assert_allclose(pmf, np.exp(log_score_pmf(n, epsilon)), atol=1e-6)
-                keep = keep_probability(epsilon / 2)
-                np.testing.assert_allclose(pmf, stats.binom.pmf(range(n + 1), n, keep), atol=1e-6)
-                # Absolute agreement would be empty where every probability is small.
-                assert measured["logPmf"][n] == pytest.approx(n * np.log(keep), rel=1e-6)
-
-
-def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor)
-        grid = [(epsilon, 1000) for epsilon in steps(page, "epsilon")]
-        grid += [(0.1, n) for n in steps(page, "n") if n <= 10_000]
-        for epsilon, n in grid:
-            measured = page.evaluate(MEASURE, [epsilon, n])
-            keep = keep_probability(epsilon / 2)
-            assert measured["keep"] == pytest.approx(keep, abs=1e-6)
-            assert measured["mean"] == pytest.approx(n * keep, rel=1e-6)
-            assert measured["success"] == pytest.approx(success_probability(n, epsilon), abs=1e-6)
-            assert measured["logFailure"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
-
-
-def test_the_sliders_span_what_the_chapter_speaks_of(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor)
-        for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000)):
-            values = steps(page, name)
-            assert (values[0], values[-1]) == (low, high)
-            assert values == sorted(set(values))
-
-
-def test_the_text_says_what_dpnotes_computes(visit, open_figure):
-    with visit() as visitor:
-        shown = facts(open_figure(visitor))
-        assert list(shown.values()) == [
-            "0.05",
-            f"{keep_probability(0.05):.2%}".replace("%", " %"),
-            f"{success_probability(1000, 0.1):.2%}".replace("%", " %"),
-            f"{1000 * keep_probability(0.05):.1f} of 1,000",
-        ]
-
-
-def test_arrow_keys_move_a_slider_and_change_picture_and_text(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor)
-        picture = page.locator(".interactive svg[role=img]")
-        for label in (EPSILON, LABELS):
-            before = facts(page), picture.get_attribute("aria-label"), picture.inner_html()
-            value = slider(page, label).get_attribute("aria-valuetext")
-            slider(page, label).focus()
-            page.keyboard.press("ArrowRight")
-            after = facts(page), picture.get_attribute("aria-label"), picture.inner_html()
-            assert all(old != new for old, new in zip(before, after, strict=True))
-            assert slider(page, label).get_attribute("aria-valuetext") != value
-        page.keyboard.press("Home")
-        assert facts(page)["labels kept on average"].endswith(" of 10")
-
-
-def test_the_tab_key_reaches_both_sliders_in_order(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor)
-        slider(page, EPSILON).focus()
-        page.keyboard.press("Tab")
-        assert slider(page, LABELS).evaluate("node => node === document.activeElement")
-
-
-@pytest.mark.parametrize("key", ["Home", "End"])
-def test_a_success_that_is_nearly_certain_is_not_rounded_to_certainty(visit, open_figure, key):
-    with visit() as visitor:
-        page = open_figure(visitor)
-        slider(page, EPSILON).press("End")
-        slider(page, LABELS).press(key)
-        text = facts(page)["success probability, Pr[q ≥ n/2]"]
-        lead, power = re.fullmatch(r"1 − (\d\.\d) × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text).groups()
-        exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
-        n = {"Home": 10, "End": 100_000}[key]
-        expected = log_failure(n, 8.0) / np.log(10)
-        assert np.log10(float(lead)) - exponent == pytest.approx(expected, abs=0.025)
-
-
-def test_there_is_a_picture_in_plain_numbers_at_every_corner_of_the_sliders(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor)
-        for epsilon_key in ("Home", "End"):
-            for labels_key in ("Home", "End"):
-                slider(page, EPSILON).press(epsilon_key)
-                slider(page, LABELS).press(labels_key)
-                shapes = page.locator('.interactive svg [fill^="var(--colour"]')
-                assert shapes.count() >= 1
-                assert "NaN" not in page.locator(".interactive svg[role=img]").inner_html()
-                written = page.locator(".interactive svg text").all_text_contents()
-                assert not [text for text in written if re.search(r"\de[+-]?\d", text)]
-        assert visitor.complaints == []
-
-
-def test_it_loads_without_an_error_and_without_leaving_the_site(visit, open_figure):
-    with visit() as visitor:
-        open_figure(visitor)
+        open_figure(visitor, name)
         assert visitor.complaints == []
         assert visitor.abroad() == []
         assert any(url.endswith("plot.umd.min.js") for url in visitor.requests)
@@ -174,26 +113,30 @@ def test_a_page_without_a_figure_loads_no_library(visit):
         assert {re.sub(r".*/|\?.*", "", url) for url in loaded} == {"loader.js", "interactive.css"}
 
 
-def test_it_works_from_a_disk_without_a_server(visit, open_figure):
+@every_figure
+def test_it_works_from_a_disk_without_a_server(visit, open_figure, name):
     with visit() as visitor:
         visitor.site = f"{SITE.resolve().as_uri()}/"
-        assert len(facts(open_figure(visitor))) == 4
+        assert len(facts(open_figure(visitor, name))) >= 4
         assert visitor.abroad() == []
 
 
-def test_without_scripts_it_leaves_no_trace(visit, open_figure):
+@every_figure
+def test_without_scripts_it_leaves_no_trace(visit, name):
+    if not (SITE / FIGURES[name]).exists():
+        absent(f"{FIGURES[name]} is not in the built site")
     with visit(scripts=False) as visitor:
-        visitor.page.goto(visitor.site + CHAPTER)
+        visitor.page.goto(visitor.site + FIGURES[name])
         assert figure(visitor.page).count() == 1
         assert not figure(visitor.page).is_visible()
 
 
-def test_it_fits_a_phone_and_a_phone_that_is_turned(visit, open_figure):
+@every_figure
+def test_it_fits_a_phone_and_a_phone_that_is_turned(visit, open_figure, name):
     with visit(viewport=PHONE) as visitor:
-        page = open_figure(visitor)
-        picture = page.locator(".interactive svg[role=img]")
+        page = open_figure(visitor, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        narrow = picture.bounding_box()["width"]
+        narrow = picture(page).bounding_box()["width"]
         assert narrow <= figure(page).bounding_box()["width"]
         page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
         page.wait_for_function(
@@ -201,36 +144,172 @@ def test_it_fits_a_phone_and_a_phone_that_is_turned(visit, open_figure):
         )
 
 
+@every_figure
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation_in_it(visit, open_figure, scheme):
+def test_axe_finds_no_serious_violation_in_it(visit, open_figure, name, scheme):
     with visit(scheme=scheme) as visitor:
-        assert serious_violations(open_figure(visitor)) == []
+        assert serious_violations(open_figure(visitor, name), ".interactive") == []
 
 
-def test_its_colours_follow_the_theme(visit, open_figure):
+@every_figure
+def test_its_colours_follow_the_theme(visit, open_figure, name):
     with visit() as visitor:
-        page = open_figure(visitor)
+        page = open_figure(visitor, name)
         colour = "() => getComputedStyle(document.querySelector('.interactive .swatch')).background"
         light = page.evaluate(colour)
         page.evaluate("document.documentElement.dataset.theme = 'dark'")
         assert page.evaluate(colour) != light
 
 
-# The figure of the chapter on ELUN: what all figures share is tested above.
+@every_figure
+def test_arrow_keys_move_a_slider_and_change_numbers_picture_and_text(visit, open_figure, name):
+    with visit() as visitor:
+        page = open_figure(visitor, name)
+        for control in sliders(page):
+            label = control.evaluate("node => node.labels[0].textContent")
+            value, numbers = control.get_attribute("aria-valuetext"), facts(page)
+            text, shapes = picture(page).get_attribute("aria-label"), drawn(page)
+            control.focus()
+            page.keyboard.press("ArrowRight")
+            assert control.get_attribute("aria-valuetext") != value
+            assert facts(page) != numbers
+            seen = label not in UNSEEN
+            assert (picture(page).get_attribute("aria-label") != text) == seen
+            assert (drawn(page) != shapes) == seen
 
 
-@pytest.fixture
-def open_expected_loss(visit):
-    """Open the chapter on ELUN and wait for its figure."""
-    if not (SITE / "book/elun.html").exists():
-        absent("book/elun.html is not in the built site")
+@every_figure
+def test_the_tab_key_reaches_every_control_in_order(visit, open_figure, name):
+    with visit() as visitor:
+        page = open_figure(visitor, name)
+        controls = figure(page).locator("input, select, [tabindex='0']").all()
+        assert len(controls) >= 2
+        controls[0].focus()
+        for control in controls:
+            assert control.evaluate("node => node === document.activeElement")
+            page.keyboard.press("Tab")
 
-    def opened(visitor):
-        page = visitor.go("book/elun.html")
-        page.locator(".interactive svg[role=img]").wait_for()
-        return page
 
-    return opened
+@every_figure
+def test_many_steps_are_said_once_when_they_are_over(visit, open_figure, name):
+    with visit() as visitor:
+        page = open_figure(visitor, name)
+        spoken = figure(page).get_by_role("status")
+        assert spoken.text_content() == ""
+        spoken.evaluate(
+            """node => {
+              window.said = [];
+              const listen = () => window.said.push(node.textContent);
+              new MutationObserver(listen).observe(node, { childList: true });
+            }"""
+        )
+        sliders(page)[0].evaluate(
+            """node => {
+              for (let step = 0; step < 5; step++) {
+                node.stepUp();
+                node.dispatchEvent(new Event("input"));
+              }
+            }"""
+        )
+        page.wait_for_function("window.said.length > 0")
+        # Others, if there were any, would follow at once.
+        page.wait_for_timeout(100)
+        assert page.evaluate("window.said") == [
+            "; ".join(f"{name}: {text}" for name, text in facts(page).items())
+        ]
+
+
+@every_figure
+def test_there_is_a_picture_in_plain_numbers_at_every_corner(visit, open_figure, name):
+    with visit(viewport=PHONE) as visitor:
+        page = open_figure(visitor, name)
+        for places in corners(page):
+            shapes = figure(page).locator(
+                'svg [fill^="var(--colour"], svg [stroke^="var(--colour"]'
+            )
+            assert shapes.count() >= 1, places
+            said = [*facts(page).values(), picture(page).get_attribute("aria-label")]
+            assert not [
+                text for text in (drawn(page), *said) if re.search("NaN|Infinity|undef", text)
+            ]
+            written = figure(page).locator("svg text").all_text_contents()
+            assert not [text for text in written + said if re.search(r"\de[+-]?\d", text)]
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert visitor.complaints == []
+
+
+# How many labels the exponential mechanism keeps.
+
+EPSILON, LABELS = "ε, the parameter of the mechanism", "n, the number of labels"
+
+
+def log_failure(n, epsilon):
+    return special.logsumexp(log_score_pmf(n, epsilon)[: (n + 1) // 2])
+
+
+def test_the_law_in_the_page_is_that_of_dpnotes_and_a_binomial(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, "kept-labels")
+        for n in (10, 11, 99, 1000, 100_000):
+            for epsilon in (0.05, 0.1, 1.0, 3.0, 8.0):
+                measured = measure(page, "kept-labels", {"epsilon": epsilon, "n": n})
+                pmf = np.exp(measured["logPmf"])
+                np.testing.assert_allclose(pmf, np.exp(log_score_pmf(n, epsilon)), atol=1e-6)
+                keep = keep_probability(epsilon / 2)
+                np.testing.assert_allclose(pmf, stats.binom.pmf(range(n + 1), n, keep), atol=1e-6)
+                # Absolute agreement would be empty where every probability is small.
+                assert measured["logPmf"][n] == pytest.approx(n * np.log(keep), rel=1e-6)
+
+
+def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, "kept-labels")
+        grid = [(epsilon, 1000) for epsilon in steps(page, "kept-labels", "epsilon")]
+        grid += [(0.1, n) for n in steps(page, "kept-labels", "n") if n <= 10_000]
+        for epsilon, n in grid:
+            measured = measure(page, "kept-labels", {"epsilon": epsilon, "n": n})
+            keep = keep_probability(epsilon / 2)
+            assert measured["keep"] == pytest.approx(keep, abs=1e-6)
+            assert measured["mean"] == pytest.approx(n * keep, rel=1e-6)
+            assert measured["success"] == pytest.approx(success_probability(n, epsilon), abs=1e-6)
+            assert measured["logFailure"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
+
+
+def test_the_sliders_span_what_the_chapter_speaks_of(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, "kept-labels")
+        for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000)):
+            values = steps(page, "kept-labels", name)
+            assert (values[0], values[-1]) == (low, high)
+            assert values == sorted(set(values))
+
+
+def test_the_text_says_what_dpnotes_computes(visit, open_figure):
+    with visit() as visitor:
+        shown = facts(open_figure(visitor, "kept-labels"))
+        assert list(shown.values()) == [
+            "0.05",
+            f"{keep_probability(0.05):.2%}".replace("%", " %"),
+            f"{success_probability(1000, 0.1):.2%}".replace("%", " %"),
+            f"{1000 * keep_probability(0.05):.1f} of 1,000",
+        ]
+
+
+@pytest.mark.parametrize("key", ["Home", "End"])
+def test_a_success_that_is_nearly_certain_is_not_rounded_to_certainty(visit, open_figure, key):
+    with visit() as visitor:
+        page = open_figure(visitor, "kept-labels")
+        slider(page, EPSILON).press("End")
+        slider(page, LABELS).press(key)
+        text = facts(page)["success probability, Pr[q ≥ n/2]"]
+        lead, power = re.fullmatch(r"1 − (\d\.\d) × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text).groups()
+        exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
+        n = {"Home": 10, "End": 100_000}[key]
+        expected = log_failure(n, 8.0) / np.log(10)
+        assert np.log10(float(lead)) - exponent == pytest.approx(expected, abs=0.025)
+
+
+# The expected loss under noise.
 
 
 def expected_loss(weight, spread, scale):
@@ -241,20 +320,14 @@ def expected_loss(weight, spread, scale):
     return float(masses @ expected_logistic_loss(weight * z, scale * np.abs(z)) / masses.sum())
 
 
-def measured_loss(page, b, sigma):
-    return page.evaluate(
-        "(values) => dpnotes.figures['expected-loss'].measure(values)", {"b": b, "sigma": sigma}
-    )
-
-
 def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point(
-    visit, open_expected_loss
+    visit, open_figure
 ):
     with visit() as visitor:
-        page = open_expected_loss(visitor)
+        page = open_figure(visitor, "expected-loss")
         for b in np.arange(0, 31, 3) / 10:
             for sigma in (0.7, 1.0, 1.5):
-                measured = measured_loss(page, b, sigma)
+                measured = measure(page, "expected-loss", {"b": b, "sigma": sigma})
                 for point in measured["after"][::10]:
                     exact = expected_loss(point["weight"], sigma, b)
                     assert point["loss"] == pytest.approx(exact, abs=1e-6)
@@ -267,31 +340,124 @@ def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point
                 assert measured["stay"] == pytest.approx(stay, abs=1e-6)
 
 
-def test_more_noise_asks_for_a_larger_weight_and_keys_move_picture_and_text(
-    visit, open_expected_loss
-):
+def test_more_noise_asks_for_a_larger_weight(visit, open_figure):
     with visit() as visitor:
-        page = open_expected_loss(visitor)
-        weights = [measured_loss(page, b, 1.0)["best"]["weight"] for b in (0, 0.5, 1, 2, 3)]
+        page = open_figure(visitor, "expected-loss")
+        settings = [{"b": b, "sigma": 1.0} for b in (0, 0.5, 1, 2, 3)]
+        weights = [measure(page, "expected-loss", each)["best"]["weight"] for each in settings]
         assert weights == sorted(weights)
         assert weights[0] == pytest.approx(2, abs=1e-3)
-        picture = page.locator(".interactive svg[role=img]")
-        for label in ("b, the scale of the noise on the weight", "σ, the spread of the data"):
-            before = facts(page), picture.get_attribute("aria-label"), picture.inner_html()
-            slider(page, label).press("ArrowRight")
-            after = facts(page), picture.get_attribute("aria-label"), picture.inner_html()
-            assert all(old != new for old, new in zip(before, after, strict=True))
 
 
-def test_the_expected_loss_has_a_plain_picture_at_every_corner(visit, open_expected_loss):
-    with visit(viewport=PHONE) as visitor:
-        page = open_expected_loss(visitor)
-        for noise_key in ("Home", "End"):
-            for spread_key in ("Home", "End"):
-                slider(page, "b, the scale of the noise on the weight").press(noise_key)
-                slider(page, "σ, the spread of the data").press(spread_key)
-                assert page.locator(".interactive svg circle").count() == 2
-                assert "NaN" not in page.locator(".interactive svg[role=img]").inner_html()
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        assert visitor.complaints == []
-        assert visitor.abroad() == []
+def test_both_lowest_points_are_in_sight_at_every_corner(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, "expected-loss")
+        for _ in corners(page):
+            assert figure(page).locator("svg circle").count() == 2
+
+
+# Votes, noise on them, and what the answers cost.
+
+VOTES = "noisy-votes"
+DELTA = 1e-5
+MANY_VOTES = [(250, 0), (200, 100), (150, 50), (100, 70), (90, 55), (84, 50), (50, 0), (125, 100)]
+
+
+def settings(first=150, share=50, kind="Laplace", scale=20, queries=100):
+    return {"first": first, "share": share, "kind": kind, "scale": scale, "queries": queries}
+
+
+def law_and_costs(votes, kind, scale, queries, moments):
+    """Return what the figure shows: the law, and epsilon by moments, composed and at the votes."""
+    law = pate.output_distribution(votes, scale, noise=kind.lower())
+    by_moments = {"Laplace": 1 / scale, "Gumbel": 0.5 / scale, "Gaussian": 1 / scale / np.sqrt(2)}
+    cost = pate.lnmax_data_independent_epsilon(queries, by_moments[kind], DELTA, method="moments")
+    exact = {
+        "Laplace": lambda: pate.lnmax_data_independent_epsilon(
+            queries, 1 / scale, DELTA, method="exact"
+        ),
+        "Gumbel": lambda: None,
+        "Gaussian": lambda: pate.gnmax_data_independent_epsilon(queries, scale, DELTA),
+    }
+    rdp = {
+        "Laplace": lambda: pate.lnmax_log_moments(votes, 1 / scale, moments) / moments,
+        "Gumbel": lambda: gumbel_log_moments(votes, law, scale, moments) / moments,
+        "Gaussian": lambda: pate.gnmax_rdp(votes, scale, moments + 1),
+    }
+    at_votes = pate.epsilon_from_rdp(queries * rdp[kind](), moments + 1, DELTA)
+    return law, cost, exact[kind](), at_votes
+
+
+def gumbel_log_moments(votes, law, scale, moments):
+    """Bound the log-moments of the exponential mechanism: Theorem 3, or what any votes cost."""
+    loss = 2 / scale
+    any_votes = np.minimum(loss**2 / 8 * moments * (moments + 1), loss * moments)
+    q = np.delete(law, np.argmax(votes)).sum()
+    if q > 1 / (np.exp(loss) + 1):
+        return any_votes
+    near = np.log1p(-q) + moments * (np.log1p(-q) - np.log1p(-np.exp(loss) * q))
+    return np.minimum(np.logaddexp(near, np.log(q) + loss * moments), any_votes)
+
+
+@pytest.mark.parametrize("kind", ["Laplace", "Gumbel", "Gaussian"])
+def test_labels_and_costs_in_the_page_are_those_of_dpnotes(visit, open_figure, kind):
+    with visit() as visitor:
+        page = open_figure(visitor, VOTES)
+        moments = np.array(page.evaluate("dpnotes.figures['noisy-votes'].moments"))
+        grid = itertools.product(MANY_VOTES, (2, 10, 20, 40, 200), (1, 100, 1000, 10_000))
+        for (first, share), scale, queries in grid:
+            measured = measure(page, VOTES, settings(first, share, kind, scale, queries))
+            law, cost, exact, at_votes = law_and_costs(
+                measured["votes"], kind, scale, queries, moments
+            )
+            np.testing.assert_allclose(measured["law"], law, atol=1e-9)
+            assert measured["cost"] == pytest.approx(float(cost), rel=1e-9)
+            assert measured["costAtVotes"] == pytest.approx(float(at_votes), rel=1e-6, abs=1e-9)
+            if exact is None:
+                assert measured["exactCost"] is None
+            else:
+                assert measured["exactCost"] == pytest.approx(float(exact), rel=1e-6)
+
+
+def test_the_cost_at_the_votes_is_what_lnmax_epsilon_gives_for_as_many_queries(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, VOTES)
+        moments = page.evaluate("dpnotes.figures['noisy-votes'].moments")
+        measured = measure(page, VOTES, settings())
+        assert measured["votes"] == [150, 50, 25, 25]
+        cost = pate.lnmax_epsilon([[150, 50, 25, 25]] * 100, 0.05, DELTA, orders=moments)
+        assert measured["costAtVotes"] == pytest.approx(float(cost), rel=1e-6)
+
+
+def test_every_step_gives_each_teacher_one_vote(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, VOTES)
+        for first in steps(page, VOTES, "first")[::10]:
+            for share in steps(page, VOTES, "share"):
+                votes = measure(page, VOTES, settings(first, share, "Gumbel"))["votes"]
+                assert votes[0] == first
+                assert abs(100 * votes[1] - share * (250 - first)) <= 50
+                assert min(votes) >= 0
+                assert sum(votes) == 250
+
+
+def test_the_numbers_to_read_are_those_of_dpnotes_rounded(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, VOTES)
+        for kind in steps(page, VOTES, "kind"):
+            slider(page, "kind of noise").select_option(kind)
+            moments = np.array(page.evaluate("dpnotes.figures['noisy-votes'].moments"))
+            law, *costs = law_and_costs([150, 50, 25, 25], kind, 20, 100, moments)
+            expected = [f"{100 * law[0]:.2f} %"]
+            expected += [f"{float(cost):.3f}" for cost in costs if cost is not None]
+            assert list(facts(page).values()) == expected
+            assert picture(page).get_attribute("aria-label").endswith("Most votes are for A.")
+            assert f"A {expected[0]}, B" in picture(page).get_attribute("aria-label")
+
+
+def test_a_label_that_is_nearly_certain_is_not_rounded_to_certainty(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, VOTES)
+        slider(page, "votes for A, out of 250").press("End")
+        assert next(iter(facts(page).values())) == "over 99.99 %"
+        assert picture(page).get_attribute("aria-label").count("under 0.01 %") == 3

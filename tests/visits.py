@@ -83,13 +83,13 @@ class Visit:
         self.context.close()
 
 
-def serious_violations(page):
+def serious_violations(page, inside=None):
     """Return what axe finds serious or critical, as (rule, target, html)."""
     from axe_playwright_python.sync_playwright import Axe
 
     return [
         (rule["id"], node["target"], node["html"][:120])
-        for rule in Axe().run(page).response["violations"]
+        for rule in Axe().run(page, inside).response["violations"]
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]

@@ -1,7 +1,8 @@
 // What all interactive figures share: sliders, a plot that says in words what it shows, and the
 // numbers behind it. A figure adds itself to dpnotes.figures with these parts:
 //
-//   controls           sliders: {name, label, steps, start, write}; write turns a step into text
+//   controls           {name, label, steps, start, write}; write turns a step into text. A slider
+//                      each, or what `make(control, change)` returns: {row, value} as below
 //   legend             [colour, text] for each colour that means something
 //   measure(values)    all that is computed from the values of the sliders
 //   facts(measured)    [name, text] for each number to be read
@@ -34,6 +35,16 @@ window.dpnotes = (() => {
     return { row, value: () => steps[input.valueAsNumber] };
   }
 
+  function choice(control, change) {
+    const { label, steps, start } = control;
+    const options = steps.map((step) => element("option", {}, step));
+    const select = element("select", {}, ...options);
+    select.value = start;
+    select.addEventListener("change", change);
+    const row = element("div", { class: "control" }, element("label", {}, label, select));
+    return { row, value: () => select.value };
+  }
+
   function key(legend) {
     const entries = legend.map(([colour, text]) => {
       const swatch = element("span", { class: "swatch", style: `background: ${colour}` });
@@ -51,8 +62,9 @@ window.dpnotes = (() => {
 
   function show(box, figure) {
     const canvas = element("div", { class: "canvas" });
-    const status = element("div", { class: "facts", role: "status", "aria-live": "polite" });
-    let measured;
+    const read = element("div", { class: "facts" });
+    const spoken = element("div", { class: "spoken", role: "status" });
+    let measured, later;
 
     function draw() {
       const width = canvas.clientWidth;
@@ -68,15 +80,32 @@ window.dpnotes = (() => {
     }
 
     function change() {
-      const values = sliders.map(([name, { value }]) => [name, value()]);
+      const values = controls.map(([name, { value }]) => [name, value()]);
       measured = figure.measure(Object.fromEntries(values));
-      status.replaceChildren(table(figure.facts(measured)));
+      read.replaceChildren(table(figure.facts(measured)));
       draw();
     }
 
-    const sliders = figure.controls.map((control) => [control.name, slider(control, change)]);
-    const rows = sliders.map(([, { row }]) => row);
-    box.replaceChildren(...rows, key(figure.legend), canvas, status);
+    // Said once, when the reader pauses: every step of a drag would be a flood.
+    function announce() {
+      clearTimeout(later);
+      later = setTimeout(() => {
+        const facts = figure.facts(measured).map(([name, text]) => `${name}: ${text}`);
+        spoken.textContent = facts.join("; ");
+      }, 700);
+    }
+
+    function react() {
+      change();
+      announce();
+    }
+
+    const controls = figure.controls.map((control) => {
+      const make = control.make ?? slider;
+      return [control.name, make(control, react)];
+    });
+    const rows = controls.map(([, { row }]) => row);
+    box.replaceChildren(...rows, key(figure.legend), canvas, read, spoken);
     change();
     // A phone that is turned, or a sidebar that opens, leaves another width.
     new ResizeObserver(draw).observe(canvas);
@@ -105,5 +134,5 @@ window.dpnotes = (() => {
     return `1 − ${leading} × 10⁻${raised}`;
   }
 
-  return { figures: {}, show, logarithmicSteps, number, percent, nearlyOne };
+  return { figures: {}, show, choice, logarithmicSteps, number, percent, nearlyOne };
 })();

@@ -1,0 +1,336 @@
+// The votes of 250 teachers, noise on each count, the label that comes out and what answers cost.
+(() => {
+  const { choice, logarithmicSteps, number, percent } = dpnotes;
+  const VOTES = "var(--colour-1)";
+  const ANSWER = "var(--colour-2)";
+  const TEACHERS = 250;
+  const LABELS = ["A", "B", "C", "D"];
+  const DELTA = 1e-5;
+  const TAIL = -Math.log(DELTA);
+  // Rényi orders, less 1.
+  const MOMENTS = logarithmicSteps(0.02, 10_000, 40, 3);
+
+  function logSum(logs) {
+    const largest = Math.max(...logs);
+    return largest + Math.log(d3.sum(logs, (x) => Math.exp(x - largest)));
+  }
+
+  // exp(x²) erfc(x) for x of at least 0, by the midpoint rule and the pole that it passes over.
+  function scaledErfc(x) {
+    const step = Math.sqrt(Math.PI / 12);
+    const points = d3.range(0.5, 12).map((k) => k * step);
+    const sum = d3.sum(points, (t) => Math.exp(-t * t) / (x * x + t * t));
+    const pole = x < Math.PI / step ? Math.exp(x * x) / (1 + Math.exp((2 * Math.PI * x) / step)) : 0;
+    return 2 * ((step * x * sum) / Math.PI + pole);
+  }
+
+  // The logarithm of the normal distribution, log_ndtr of scipy.
+  function logNormal(x) {
+    const logTail = Math.log(scaledErfc(Math.abs(x) / Math.SQRT2) / 2) - (x * x) / 2;
+    return x < 0 ? logTail : Math.log1p(-Math.exp(logTail));
+  }
+
+  const laplace = {
+    density: (x) => Math.exp(-Math.abs(x)) / 2,
+    below: (x) => (x < 0 ? Math.exp(x) / 2 : 1 - Math.exp(-x) / 2),
+  };
+
+  const gaussian = {
+    density: (x) => Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI),
+    below: (x) => Math.exp(logNormal(x)),
+  };
+
+  // Points and weights of Gauss's rule, between the kinks that Laplace noise has at each count.
+  function gaussRule(standing) {
+    const kinks = standing.filter((x) => x > -40);
+    const corners = d3.sort(new Set([...d3.range(-40, 40.5, 0.5), ...kinks]));
+    const rule = [
+      [0, 0.5688888888888889],
+      [0.5384693101056831, 0.47862867049936647],
+      [0.9061798459386640, 0.23692688505618908],
+    ];
+    return d3.pairs(corners).flatMap(([left, right]) => {
+      const [middle, half] = [(left + right) / 2, (right - left) / 2];
+      return rule.flatMap(([node, weight]) =>
+        (node ? [-node, node] : [0]).map((at) => [middle + half * at, half * weight]),
+      );
+    });
+  }
+
+  // Label j wins with probability ∫ f(x - n_j) Π F(x - n_k) dx, as in output_distribution of dpnotes.
+  function integratedLaw({ density, below }, votes, scale) {
+    const standing = votes.map((count) => (count - d3.max(votes)) / scale);
+    const law = votes.map(() => 0);
+    for (const [x, weight] of gaussRule(standing)) {
+      const reach = standing.map((count) => below(x - count));
+      standing.forEach((count, j) => {
+        const others = reach.reduce((product, chance, k) => (k === j ? product : product * chance), 1);
+        law[j] += weight * density(x - count) * others;
+      });
+    }
+    return law;
+  }
+
+  function exponentialLaw(votes, scale) {
+    const logs = votes.map((count) => count / scale);
+    const total = logSum(logs);
+    return logs.map((x) => Math.exp(x - total));
+  }
+
+  // A bound on the log-probability of another label, from the chance of each to overtake the winner.
+  function logError(votes, winner, logOvertakes) {
+    const gaps = votes.map((count) => votes[winner] - count).filter((_, j) => j !== winner);
+    return Math.min(logSum(gaps.map(logOvertakes)), Math.log1p(-1 / votes.length));
+  }
+
+  function logExponentialError(votes, winner, scale) {
+    const logs = votes.map((count) => count / scale);
+    return logSum(logs.filter((_, j) => j !== winner)) - logSum(logs);
+  }
+
+  // Theorem 3 of the 2017 paper, for any mechanism whose loss is at most so much.
+  function pureRates(logQ, loss) {
+    const holds = logQ <= -Math.log1p(Math.exp(loss));
+    const near = Math.log1p(-Math.exp(logQ)) - Math.log1p(-Math.exp(loss + logQ));
+    return { near, far: loss, reach: holds ? Infinity : 0 };
+  }
+
+  // Theorem 6 of the 2018 paper.
+  function gaussianRates(logQ, sigma) {
+    const high = sigma * Math.sqrt(-logQ);
+    const [loss, nextLoss] = [high / sigma ** 2, (high + 1) / sigma ** 2];
+    const limit = (high - 1) * loss - high * (Math.log1p(1 / high) - Math.log1p(-1 / high));
+    const holds = high > 1 && logQ <= limit && logQ + loss < 0;
+    const hidden = Math.exp((logQ + loss) * (1 - 1 / high));
+    const near = Math.log1p(-Math.exp(logQ)) - Math.log1p(-hidden);
+    return { near, far: nextLoss - logQ / high, reach: holds ? high : 0 };
+  }
+
+  function logMoment(moment, logQ, { near, far, reach }, cap) {
+    if (moment > reach) return cap;
+    const main = Math.log1p(-Math.exp(logQ)) + near * moment;
+    return Math.min(cap, logSum([main, logQ + far * moment]));
+  }
+
+  // As epsilon_from_rdp of dpnotes and dp-accounting.
+  function convert(divergence, order) {
+    if (DELTA ** 2 + Math.expm1(-divergence) > 0) return 0;
+    return divergence + Math.log1p(-1 / order) - Math.log(DELTA * order) / (order - 1);
+  }
+
+  function epsilonAtVotes(queries, logQ, rates, cap) {
+    const epsilons = MOMENTS.map((moment) => {
+      const divergence = logMoment(moment, logQ, rates, cap(moment)) / moment;
+      return convert(queries * divergence, moment + 1);
+    });
+    return Math.max(0, d3.min(epsilons));
+  }
+
+  const epsilonOfMoments = (rho) => rho + 2 * Math.sqrt(rho * TAIL);
+
+  // The epsilon at which a falling delta has come down to DELTA.
+  function bisect(delta, high) {
+    let low = 0;
+    for (let k = 0; k < 60; k++) {
+      const middle = (low + high) / 2;
+      if (delta(middle) > DELTA) low = middle;
+      else high = middle;
+    }
+    return high;
+  }
+
+  // Randomized response at this loss is the worst that a query can be: Kairouz, Oh and Viswanath.
+  function composedEpsilon(queries, loss) {
+    const outcomes = [];
+    let logChoose = 0;
+    for (let truths = 0; truths <= queries; truths++) {
+      if (truths > 0) logChoose += Math.log((queries - truths + 1) / truths);
+      const logPmf = logChoose + truths * loss - queries * Math.log1p(Math.exp(loss));
+      outcomes.push({ pmf: Math.exp(logPmf), loss: (2 * truths - queries) * loss });
+    }
+    const delta = (epsilon) => {
+      const worse = outcomes.filter((outcome) => outcome.loss > epsilon);
+      return d3.sum(worse, (outcome) => outcome.pmf * -Math.expm1(epsilon - outcome.loss));
+    };
+    return bisect(delta, queries * loss);
+  }
+
+  function gaussianEpsilon(queries, sigma) {
+    const mean = Math.sqrt(2 * queries) / sigma;
+    const delta = (epsilon) =>
+      Math.exp(logNormal(mean / 2 - epsilon / mean)) -
+      Math.exp(epsilon + logNormal(-mean / 2 - epsilon / mean));
+    return bisect(delta, epsilonOfMoments(queries / sigma ** 2));
+  }
+
+  // For each noise: its middle 90 % in scales, the law of the label, and the costs.
+  const NOISES = {
+    Laplace: {
+      middle: [-Math.log(10), Math.log(10)],
+      law: (votes, scale) => integratedLaw(laplace, votes, scale),
+      cost: (queries, scale) => epsilonOfMoments((2 * queries) / scale ** 2),
+      exactCost: (queries, scale) => composedEpsilon(queries, 2 / scale),
+      costAtVotes(queries, scale, votes, winner) {
+        const loss = 2 / scale;
+        const overtakes = (gap) => Math.log((2 + gap / scale) / 4) - gap / scale;
+        const logQ = logError(votes, winner, overtakes);
+        const cap = (l) => Math.min((loss ** 2 / 2) * l * (l + 1), loss * l);
+        return epsilonAtVotes(queries, logQ, pureRates(logQ, loss), cap);
+      },
+    },
+    Gumbel: {
+      middle: [-Math.log(Math.log(20)), -Math.log(-Math.log(0.95))],
+      law: exponentialLaw,
+      cost: (queries, scale) => epsilonOfMoments(queries / 2 / scale ** 2),
+      costAtVotes(queries, scale, votes, winner) {
+        const loss = 2 / scale;
+        const logQ = logExponentialError(votes, winner, scale);
+        const cap = (l) => Math.min((loss ** 2 / 8) * l * (l + 1), loss * l);
+        return epsilonAtVotes(queries, logQ, pureRates(logQ, loss), cap);
+      },
+    },
+    Gaussian: {
+      middle: [-1.6448536269514722, 1.6448536269514722],
+      law: (votes, scale) => integratedLaw(gaussian, votes, scale),
+      cost: (queries, scale) => epsilonOfMoments(queries / scale ** 2),
+      exactCost: gaussianEpsilon,
+      costAtVotes(queries, scale, votes, winner) {
+        const overtakes = (gap) => logNormal(-gap / scale / Math.SQRT2);
+        const logQ = logError(votes, winner, overtakes);
+        const cap = (l) => (l * (l + 1)) / scale ** 2;
+        return epsilonAtVotes(queries, logQ, gaussianRates(logQ, scale), cap);
+      },
+    },
+  };
+
+  function countVotes(first, share) {
+    const others = TEACHERS - first;
+    const second = Math.round((share * others) / 100);
+    const third = Math.ceil((others - second) / 2);
+    return [first, second, third, others - second - third];
+  }
+
+  function measure({ first, share, kind, scale, queries }) {
+    const votes = countVotes(first, share);
+    const winner = votes.indexOf(d3.max(votes));
+    const noise = NOISES[kind];
+    return {
+      votes,
+      winner,
+      kind,
+      scale,
+      queries,
+      law: noise.law(votes, scale),
+      cost: noise.cost(queries, scale),
+      exactCost: noise.exactCost?.(queries, scale),
+      costAtVotes: noise.costAtVotes(queries, scale, votes, winner),
+    };
+  }
+
+  function chance(probability) {
+    if (probability > 0.99995) return "over 99.99 %";
+    return probability < 0.00005 ? "under 0.01 %" : percent(probability, 2);
+  }
+
+  function plot({ votes, law, kind, scale }) {
+    const [low, high] = NOISES[kind].middle.map((edge) => (edge * scale) / TEACHERS);
+    const rows = LABELS.flatMap((label, j) => {
+      const share = votes[j] / TEACHERS;
+      const count = { value: share, low: share + low, high: share + high, text: `${votes[j]} votes` };
+      const answer = { value: law[j], text: chance(law[j]) };
+      return [
+        { label, row: "votes", fill: VOTES, ...count },
+        { label, row: "answer", fill: ANSWER, ...answer },
+      ];
+    });
+    const at = { fy: "label", y: "row" };
+    return {
+      height: 270,
+      marginLeft: 36,
+      marginRight: 96,
+      marginBottom: 42,
+      x: { domain: [0, 100], percent: true, ticks: 5, grid: true, label: "per cent" },
+      y: { axis: null, domain: ["votes", "answer"], padding: 0.1 },
+      fy: { label: null, padding: 0.2 },
+      marks: [
+        Plot.barX(rows, { ...at, x: "value", fill: "fill", insetBottom: 4 }),
+        // Below the bar, where it can be seen.
+        Plot.ruleY(rows, { ...at, x1: "low", x2: "high", strokeWidth: 2, dy: 9, clip: true }),
+        Plot.text(rows, { ...at, text: "text", frameAnchor: "right", textAnchor: "start", dx: 8 }),
+        Plot.ruleX([0]),
+      ],
+    };
+  }
+
+  function describe({ votes, law, kind, scale, winner }) {
+    const counts = LABELS.map((label, j) => `${label} ${votes[j]}`).join(", ");
+    const chances = LABELS.map((label, j) => `${label} ${chance(law[j])}`).join(", ");
+    return (
+      `Two bars for each of four labels. The votes of ${TEACHERS} teachers: ${counts}. The ` +
+      `probability that the label comes out under ${kind} noise of scale ${scale}: ${chances}. ` +
+      `Most votes are for ${LABELS[winner]}.`
+    );
+  }
+
+  const cost = (epsilon) => (epsilon < 0.0005 ? "under 0.001" : number(epsilon, 3));
+
+  function facts(measured) {
+    const { law, winner, exactCost } = measured;
+    const exactly = exactCost === undefined ? [] : [["the same, composed exactly", cost(exactCost)]];
+    return [
+      [`${LABELS[winner]}, which has most votes, comes out`, chance(law[winner])],
+      ["ε at δ = 10⁻⁵, whatever the votes", cost(measured.cost)],
+      ...exactly,
+      ["ε at these votes, itself a secret", cost(measured.costAtVotes)],
+    ];
+  }
+
+  dpnotes.figures["noisy-votes"] = {
+    controls: [
+      {
+        name: "first",
+        label: `votes for A, out of ${TEACHERS}`,
+        steps: d3.range(50, TEACHERS + 1),
+        start: 150,
+        write: String,
+      },
+      {
+        name: "share",
+        label: "votes for B, out of the others",
+        steps: d3.range(0, 101, 5),
+        start: 50,
+        write: (share) => `${share} %`,
+      },
+      {
+        name: "kind",
+        label: "kind of noise",
+        make: choice,
+        steps: Object.keys(NOISES),
+        start: "Laplace",
+      },
+      {
+        name: "scale",
+        label: "scale of the noise (1/γ or σ), in votes",
+        steps: logarithmicSteps(2, 200, 20),
+        start: 20,
+        write: String,
+      },
+      {
+        name: "queries",
+        label: "queries answered so far",
+        steps: logarithmicSteps(1, 10_000, 20),
+        start: 100,
+        write: (queries) => number(queries),
+      },
+    ],
+    legend: [
+      [VOTES, "share of the votes, with the middle 90 % of the noise on it"],
+      [ANSWER, "probability that the label comes out"],
+    ],
+    moments: MOMENTS,
+    measure,
+    facts,
+    describe,
+    plot,
+  };
+})();
