@@ -7,11 +7,13 @@ the fraction that is left over. A double has finitely many bits, so this ends, a
 *exactly* the probability p: every step is exact in floating point.
 """
 
+import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from scipy import special
 
 # Small enough for the second-level cache, large enough to forget the cost of a numpy call.
 _BLOCK = 1 << 19
@@ -63,6 +65,37 @@ def flip_each(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     ties = np.flatnonzero((drawn == thresholds) & (scaled > thresholds))
     heads[ties] = flip_each(scaled[ties] - thresholds[ties], rng)
     return heads
+
+
+def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw whole numbers x with probability proportional to exp(-|x| / scale).
+
+    None is further out than 700 scales: that has probability 1e-304.
+    """
+    drawn = geometric(size, 1 / scale, rng)
+    negative = flip(size, 0.5, rng)
+    # Zero would come twice as often as it should, once with each sign.
+    again = np.flatnonzero(negative & (drawn == 0))
+    np.negative(drawn, out=drawn, where=negative)
+    if again.size:
+        drawn[again] = discrete_laplace(again.size, scale, rng)
+    return drawn
+
+
+def geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw x = 0, 1, ... with probability proportional to exp(-rate x), by its binary digits.
+
+    The weight of x is a product over its digits, so these are independent coins.
+    """
+    digits = max(1, math.ceil(math.log2(700 / rate)))
+    drawn = np.zeros((size, 8), dtype=np.uint8)
+    for place in range(-(-digits // 8)):
+        byte = np.zeros(size, dtype=np.uint8)
+        for digit in range(8 * place, min(8 * place + 8, digits)):
+            heads = flip(size, float(special.expit(-min(rate * 2.0**digit, 700.0))), rng)
+            byte |= heads.view(np.uint8) << np.uint8(digit % 8)
+        drawn[:, place] = byte
+    return drawn.view("<i8")[:, 0].astype(np.int64)
 
 
 def draw_bytes(size: int, rng: np.random.Generator) -> np.ndarray:

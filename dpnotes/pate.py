@@ -37,7 +37,7 @@ from dpnotes._checks import (
     check_real,
     kind_of,
 )
-from dpnotes._coins import flip, flip_each
+from dpnotes._coins import discrete_laplace, flip_each
 from dpnotes.release import Release
 
 NOISES = ("laplace", "gaussian", "gumbel")
@@ -343,7 +343,7 @@ def lnmax(
     """
     table, single = _check_votes(votes, at_least=1)
     scale = 1 / _check_scale("gamma", gamma)
-    winners = _noisy_winners(table, scale, _laplace_noise, np.random.default_rng(rng))
+    winners = _noisy_winners(table, scale, discrete_laplace, np.random.default_rng(rng))
     return int(winners[0]) if single else winners
 
 
@@ -540,18 +540,6 @@ def _reaches(
     return noisy >= math.ceil(threshold * steps)
 
 
-def _laplace_noise(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw whole numbers x with probability proportional to exp(-|x| / scale)."""
-    drawn = _geometric(size, 1 / scale, rng)
-    negative = flip(size, 0.5, rng)
-    # Zero would come twice as often as it should, once with each sign.
-    again = np.flatnonzero(negative & (drawn == 0))
-    np.negative(drawn, out=drawn, where=negative)
-    if again.size:
-        drawn[again] = _laplace_noise(again.size, scale, rng)
-    return drawn
-
-
 def _gaussian_noise(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
     """Draw whole numbers x with probability proportional to exp(-x^2 / (2 scale^2)).
 
@@ -561,29 +549,13 @@ def _gaussian_noise(size: int, scale: float, rng: np.random.Generator) -> np.nda
     width = math.floor(scale) + 1
     kept, missing = [], size
     while missing > 0:
-        proposed = _laplace_noise(int(missing * 1.35) + 16, width, rng)
+        proposed = discrete_laplace(int(missing * 1.35) + 16, width, rng)
         excess = (np.abs(proposed) - scale * (scale / width)) / scale
         chances = np.exp(np.maximum(-excess * excess / 2, -700.0))
         proposed = proposed[flip_each(np.minimum(chances, 1 - 2.0**-53), rng)]
         kept.append(proposed[:missing])
         missing -= proposed.size
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
-
-
-def _geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw x = 0, 1, ... with probability proportional to exp(-rate x), by its binary digits.
-
-    The weight of x is a product over its digits, so these are independent coins.
-    """
-    digits = max(1, math.ceil(math.log2(700 / rate)))
-    drawn = np.zeros((size, 8), dtype=np.uint8)
-    for place in range(-(-digits // 8)):
-        byte = np.zeros(size, dtype=np.uint8)
-        for digit in range(8 * place, min(8 * place + 8, digits)):
-            heads = flip(size, float(special.expit(-min(rate * 2.0**digit, 700.0))), rng)
-            byte |= heads.view(np.uint8) << np.uint8(digit % 8)
-        drawn[:, place] = byte
-    return drawn.view("<i8")[:, 0].astype(np.int64)
 
 
 # What an answer costs: the chance of another label than the plurality's.

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import private_auc_refusals
 import pytest
 
 from dpnotes import exponential_mechanism, pate, randomized_response, unary_encoding
@@ -492,6 +493,9 @@ if importlib.util.find_spec("dp_accounting"):
         "beta": [*ANY_EPSILON, {ValueError: [0.04, 1.0]}],
         "scale": ANY_EPSILON,
     }
+
+WORKING_CALLS |= private_auc_refusals.WORKING_CALLS
+REFUSED |= private_auc_refusals.REFUSED
 
 # The modules that work on tensors need torch, which a reader may not have.
 if importlib.util.find_spec("torch"):

@@ -97,6 +97,22 @@ CONTRACT = {
         "confident_gnmax_epsilon(votes, threshold, sigma_threshold, sigma_answer, delta, *,"
         " conversion='improved')",
     ],
+    "private_auc": [
+        "auc(labels, scores, *, ties='half')",
+        "average_precision(labels, scores, *, ties='grouped')",
+        "auc_local_sensitivity(positives, negatives)",
+        "auc_smooth_sensitivity(positives, negatives, beta)",
+        "ap_local_sensitivity(positives, negatives=None)",
+        "ap_smooth_sensitivity(positives, beta)",
+        "cauchy_scale(epsilon, beta, *, calibration='exact')",
+        "log_density(output, labels, scores, epsilon, *, metric='auc')",
+        "release_auc(labels, scores, epsilon, *, delta=0.0, calibration='exact', rng=None)",
+        "release_average_precision(labels, scores, epsilon, *, delta=0.0, calibration='exact',"
+        " rng=None)",
+        "release_confusion_matrix(labels, predictions, epsilon, *, rng=None)",
+        "binormal_roc(auc, false_positive_rate)",
+        "reidentify_label(known_labels, known_scores, published_auc, *, decimals=None)",
+    ],
     "audit": [
         "exact_epsilon(output_distribution, *, neighbours=None)",
         "epsilon_lower_bound(mechanism, dataset, neighbour, *, trials, confidence=0.95, rng=None)",

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from dpnotes import datasets, pate
+from dpnotes import _coins, datasets, pate
 from dpnotes.audit import exact_epsilon
 
 pytest.importorskip("dp_accounting")
@@ -202,7 +202,7 @@ def test_noise_is_discrete_laplace_and_discrete_gaussian(scale):
     size, span = 200_000, np.arange(-200, 201)
     rng = np.random.default_rng(2)
     for noise, weights in [
-        (pate._laplace_noise, np.exp(-np.abs(span) / scale)),
+        (_coins.discrete_laplace, np.exp(-np.abs(span) / scale)),
         (pate._gaussian_noise, np.exp(-(span**2) / (2 * scale**2))),
     ]:
         drawn = noise(size, scale, rng)
@@ -240,9 +240,9 @@ def test_over_all_coins_a_geometric_draw_has_its_law_to_fifteen_digits(monkeypat
     rate, law, undecided = 0.9, Counter(), [()]
     while undecided:
         coins = Coins(path := undecided.pop())
-        monkeypatch.setattr(pate, "flip", coins)
+        monkeypatch.setattr(_coins, "flip", coins)
         try:
-            law[int(pate._geometric(1, rate, None)[0])] += coins.probability
+            law[int(_coins.geometric(1, rate, None)[0])] += coins.probability
         except UndecidedError:
             undecided += [(*path, True), (*path, False)]
         except ImpossibleError:
@@ -264,9 +264,9 @@ class Odds:
 
 @pytest.mark.parametrize("gamma", [0.001, 0.05, 1.0])
 def test_a_vote_changes_the_realised_odds_of_the_noise_by_gamma(monkeypatch, gamma):
-    monkeypatch.setattr(pate, "flip", odds := Odds())
+    monkeypatch.setattr(_coins, "flip", odds := Odds())
     vote = 2 ** pate._grid(1 / gamma)
-    pate._geometric(1, gamma / vote, None)
+    _coins.geometric(1, gamma / vote, None)
     logs = [math.log(p / (1 - p)) for p in odds.heads]
 
     def log_odds(noise):
