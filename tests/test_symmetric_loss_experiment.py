@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dpnotes import datasets, randomized_response, training  # noqa: E402
+from dpnotes.experiments import _runs  # noqa: E402
 from dpnotes.experiments import symmetric_loss as experiment  # noqa: E402
 from dpnotes.experiments.symmetric_loss import (  # noqa: E402
     CORRECTED,
@@ -326,7 +327,7 @@ def test_a_unit_that_was_killed_goes_on_from_its_checkpoint(small, tmp_path, mon
         if len(seen) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(experiment, "_report", kill)
+    monkeypatch.setattr(_runs, "report", kill)
     with pytest.raises(KeyboardInterrupt):
         run("--out", again, *words)
     assert [path.name for path in folder.iterdir()] == ["mnist-patches-0.pt"]
@@ -341,20 +342,6 @@ def test_a_gpu_trains_in_bfloat16():
     [(plan, seed)] = experiment._units(chosen)
     assert (plan.data, plan.network, seed) == ("cifar10", "cnn", 0)
     assert plan.schedule == replace(experiment.WHOLE[0].schedule, precision="bfloat16")
-
-
-def test_a_checkout_without_git_has_no_commit(monkeypatch):
-    def absent(*_, **__):
-        raise OSError
-
-    monkeypatch.setattr(experiment.subprocess, "run", absent)
-    assert experiment._commit() == "unknown"
-
-
-def test_a_processor_has_a_name_on_any_system(monkeypatch):
-    assert experiment._processor()
-    monkeypatch.setattr(experiment.Path, "exists", lambda self: False)
-    assert experiment._processor() == experiment.platform.machine()
 
 
 def unit(seed, auc, *, epsilon=0.5):

@@ -32,13 +32,10 @@ parts. The file is JSON:
 import argparse
 import json
 import math
-import platform
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,10 +43,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-import dpnotes
 from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
+from dpnotes.experiments import _runs
 
 LOSSES = {
     "barrier hinge": losses.barrier_hinge_loss,
@@ -72,6 +69,8 @@ DATA = {
 
 _NETWORKS = ("cnn", "convnet", "patches")
 _OFTEN = (1, 2, 5, 10, 20, 50)
+# The objects that stand on a line of their own in the file.
+_ROWS = ('{"data":"', '{"loss":')
 _REFERENCE = training.Schedule(evaluate_after=_OFTEN)
 _QUICK = replace(_REFERENCE, learning_rate=1e-3)
 
@@ -292,7 +291,7 @@ def measure(
         seed=seed,
         names=[run.name for run in runs],
         checkpoint=checkpoint,
-        report=partial(_report, f"{plan.data}, {plan.network}, seed {seed}"),
+        report=partial(_runs.report, f"{plan.data}, {plan.network}, seed {seed}"),
     )
     rows = []
     for number, run in enumerate(runs):
@@ -416,10 +415,6 @@ def _check_setup(units: Iterable[dict[str, Any]], new: dict[str, Any]) -> None:
             raise ValueError(f"results of {_key(new)[:2]} must come from one set-up")
 
 
-def _report(unit: str, progress: str) -> None:
-    print(f"{unit}: {progress}", file=sys.stderr, flush=True)
-
-
 def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
     """Return which labels are reported as they are: the same for every loss and network."""
     if epsilon is None:
@@ -485,58 +480,6 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in metrics.items()}
 
 
-def _commit() -> str:
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    try:
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def _provenance(commit: str, device: str, seconds: float) -> dict[str, Any]:
-    on_gpu = torch.device(device).type == "cuda"
-    return {
-        "commit": commit,
-        "date": datetime.now(UTC).date().isoformat(),
-        "device": torch.cuda.get_device_name() if on_gpu else f"CPU, {_processor()}",
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "dpnotes": dpnotes.__version__,
-        "seconds": round(seconds, 1),
-    }
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _write(path: Path, document: dict[str, Any]) -> None:
-    """Write a document under its name only when it is whole, with one run a line."""
-    text = json.dumps(document, separators=(",", ":"))
-    for head in ('{"data":"', '{"loss":'):
-        text = text.replace(head, f"\n{head}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(path)
-
-
-def _part(words: str) -> tuple[int, int]:
-    number, total = (int(word) for word in words.split("/"))
-    if not 1 <= number <= total:
-        raise argparse.ArgumentTypeError("a part is i/N with 1 <= i <= N")
-    return number, total
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m dpnotes.experiments.symmetric_loss",
@@ -551,7 +494,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seeds", type=int, help="at most so many")
     add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
     add("--device", default="cpu", help="as torch has it (default: cpu); CUDA uses bfloat16")
-    add("--part", type=_part, default=(1, 1), metavar="i/N", help="measure this part of the units")
+    add("--part", type=_runs.part, default=(1, 1), metavar="i/N", help="measure one part of N")
     add("--checkpoints", type=Path, metavar="FOLDER", help="keep the state of an unfinished unit")
     return parser
 
@@ -587,7 +530,7 @@ def _measure_unit(
     """Add a unit to the results, unless they hold it."""
     document = empty_document(CUT if chosen.small else None)
     if chosen.out.exists():
-        document = merge([document, _read(chosen.out)])
+        document = merge([document, _runs.read(chosen.out)])
     unit = {
         "data": plan.data,
         "network": plan.network,
@@ -603,9 +546,9 @@ def _measure_unit(
         checkpoint = chosen.checkpoints / f"{plan.data}-{plan.network}-{seed}.pt"
     began = time.perf_counter()
     rows = measure(plan, seed, images, device=chosen.device, checkpoint=checkpoint)
-    unit["provenance"] = _provenance(commit, chosen.device, time.perf_counter() - began)
+    unit["provenance"] = _runs.provenance(commit, chosen.device, time.perf_counter() - began)
     unit["runs"] = rows
-    _write(chosen.out, merge([document, {**document, "units": [unit]}]))
+    _runs.write(chosen.out, merge([document, {**document, "units": [unit]}]), _ROWS)
     if checkpoint:
         checkpoint.unlink(missing_ok=True)
 
@@ -626,13 +569,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     chosen = parser.parse_args(arguments)
     if chosen.merge:
-        _write(chosen.out, merge([_read(path) for path in chosen.merge]))
+        _runs.write(chosen.out, merge([_runs.read(path) for path in chosen.merge]), _ROWS)
         return 0
     if chosen.images and len(chosen.data) > 1:
         parser.error("--images is for one data set: name it with --data")
     load = cache(partial(load_images, path=chosen.images))
     # Asked once: the checkout may move on while the code that was loaded runs.
-    commit = _commit()
+    commit = _runs.commit()
     for plan, seed in _units(chosen):
         _measure_unit(plan, seed, load(plan.data), commit, chosen)
     return 0

@@ -1,0 +1,478 @@
+"""The experiment with teachers and students, on images that a small network learns at once."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dpnotes import datasets, pate  # noqa: E402
+from dpnotes.experiments import _runs  # noqa: E402
+from dpnotes.experiments import pate as experiment  # noqa: E402
+from dpnotes.experiments.pate import (  # noqa: E402
+    SETTINGS,
+    Setting,
+    ask,
+    costs,
+    empty_document,
+    measure,
+    merge,
+    summarize,
+    train_students,
+    train_teachers,
+)
+
+TEACHERS = replace(experiment.TEACHERS, teachers=4, widths=(4, 4), epochs=4, batch_size=10)
+STUDENT = replace(experiment.STUDENT, widths=(4, 4), steps=40, labelled=20, unlabelled=20)
+CAPPED = Setting("capped", "confident gnmax", 30, 1.0, 3.0, 1.0, 5)
+FREE = CAPPED._replace(name="free", most_answers=None)
+FEW = (
+    Setting("private data", "private data", 0),
+    Setting("plurality", "plurality", 30),
+    Setting("lnmax", "lnmax", 30, 0.5),
+    FREE,
+    CAPPED,
+)
+
+
+def squares(n=200, *, tests=100, seed=0):
+    """Return images of ten kinds: a bright square stands in one of ten places."""
+    rng = np.random.default_rng(seed)
+
+    def draw(size):
+        labels = np.arange(size) % 10
+        images = rng.integers(60, size=(size, 28, 28))
+        for image, label in zip(images, labels, strict=True):
+            row, column = 2 + 9 * (label // 4), 2 + 6 * (label % 4)
+            image[row : row + 6, column : column + 4] += 180
+        return images.astype(np.uint8), labels.astype(np.uint8)
+
+    return datasets.ImageData(*draw(n), *draw(tests))
+
+
+def clear_votes(n=60, *, teachers=250):
+    """Return votes that all agree on label i % 10 for image i."""
+    votes = np.zeros((n, 10), dtype=np.int64)
+    votes[np.arange(n), np.arange(n) % 10] = teachers
+    return votes
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Let the grid be a tiny one on squares."""
+    monkeypatch.setattr(datasets, "load_mnist", squares)
+    for name, value in {
+        "TEACHERS": TEACHERS,
+        "STUDENT": STUDENT,
+        "SETTINGS": FEW,
+        "SEEDS": 3,
+        "_TESTS": 40,
+    }.items():
+        monkeypatch.setattr(experiment, name, value)
+
+
+def run(*words):
+    return experiment.main([str(word) for word in words])
+
+
+def seeds(document):
+    return [unit["seed"] for unit in document["units"]]
+
+
+# The grid.
+
+
+def test_the_settings_hold_those_of_both_papers():
+    names = [setting.name for setting in SETTINGS]
+    assert len(set(names)) == len(names)
+    assert {setting.mechanism for setting in SETTINGS} == set(experiment.MECHANISMS)
+    found = {setting[1:] for setting in SETTINGS}
+    assert ("lnmax", 100, 20.0, None, None, None) in found
+    assert ("confident gnmax", 640, 40.0, 200.0, 150.0, None) in found
+    assert (experiment.TEACHERS.teachers, experiment.DELTA, experiment.SEEDS) == (250, 1e-5, 10)
+
+
+def test_the_cut_says_what_it_leaves_out():
+    assert f"first {experiment.SMALL_SEEDS} seeds of {experiment.SEEDS}" in experiment.CUT
+    assert experiment.SMALL_SEEDS < experiment.SEEDS
+
+
+# Questions, answers and their cost.
+
+
+def test_every_setting_of_a_seed_asks_about_the_same_images():
+    votes = clear_votes(1000)
+    hundred, more = (ask(Setting("", "plurality", n), votes, 3) for n in (100, 640))
+    assert np.array_equal(hundred.rows, more.rows[:100])
+    assert len(set(more.rows)) == 640
+    assert not np.array_equal(ask(Setting("", "plurality", 100), votes, 4).rows, hundred.rows)
+    noisy = ask(Setting("", "lnmax", 100, 20.0), votes, 3)
+    assert np.array_equal(noisy.rows, hundred.rows)
+
+
+def test_answers_are_drawn_by_the_mechanisms_of_the_package():
+    votes = np.random.default_rng(0).multinomial(250, [0.1] * 10, size=200)
+    rows = ask(Setting("", "plurality", 200), votes, 0).rows
+    rng = np.random.default_rng([0, 1])
+    told = ask(Setting("", "lnmax", 200, 20.0), votes, 0).labels
+    assert np.array_equal(told, pate.lnmax(votes[rows], 0.05, rng=rng))
+    rng = np.random.default_rng([0, 1])
+    told = ask(Setting("", "confident gnmax", 200, 40.0, 30.0, 15.0), votes, 0).labels
+    assert np.array_equal(told, pate.confident_gnmax(votes[rows], 30.0, 15.0, 40.0, rng=rng))
+    assert 0 < (told < 0).sum() < 200
+
+
+def test_answering_stops_with_the_last_answer_that_is_allowed():
+    votes = np.random.default_rng(0).multinomial(250, [0.1] * 10, size=200)
+    free = Setting("", "confident gnmax", 200, 40.0, 30.0, 15.0)
+    every, capped = (ask(free._replace(most_answers=n), votes, 0) for n in (None, 12))
+    assert (capped.labels >= 0).sum() == 12
+    assert capped.labels[-1] >= 0
+    assert np.array_equal(capped.labels, every.labels[: len(capped.labels)])
+    assert np.array_equal(capped.rows, every.rows[: len(capped.rows)])
+    assert len(every.rows) == 200
+
+
+def test_of_private_data_nothing_is_asked():
+    private = SETTINGS[0]
+    assert private.mechanism == "private data"
+    assert ask(private, clear_votes(), 0).rows.size == 0
+    with pytest.raises(ValueError, match=r"setting\.mechanism must be one of 'private data'"):
+        ask(private._replace(mechanism="oracle"), clear_votes(), 0)
+
+
+def test_the_cost_fixed_in_advance_is_the_one_of_the_theory():
+    votes, by_name = clear_votes(9000), {setting.name: setting for setting in SETTINGS}
+    for name, epsilon in (("lnmax, scale 20", 4.3068), ("confident gnmax, 286 answers", 2.5426)):
+        setting = by_name[name]
+        found = costs(setting, votes, ask(setting, votes, 0))
+        assert found["epsilon"] == pytest.approx(epsilon, abs=1e-4)
+    capped = by_name["confident gnmax, 286 answers"]
+    every = costs(by_name["confident gnmax"], votes, ask(by_name["confident gnmax"], votes, 0))
+    assert every["epsilon"] > costs(capped, votes, ask(capped, votes, 0))["epsilon"]
+
+
+def test_the_cost_of_these_votes_is_of_what_was_asked_and_answered():
+    setting = Setting("", "lnmax", 100, 20.0)
+    agreed, split = clear_votes(200), np.tile([125, 125] + [0] * 8, (200, 1))
+    few, many = (costs(setting, votes, ask(setting, votes, 0)) for votes in (agreed, split))
+    assert few["epsilon"] == many["epsilon"]
+    assert few["epsilon_data_dependent"] < many["epsilon_data_dependent"]
+    confident = Setting("", "confident gnmax", 100, 40.0, 125.0, 10.0)
+    answers = ask(confident, split, 0)
+    found = costs(confident, split, answers)
+    told = answers.labels >= 0
+    assert 0 < told.sum() < 100
+    expected = pate.confident_gnmax_epsilon(
+        split[answers.rows], 125.0, 10.0, 40.0, 1e-5, answered=told
+    )
+    assert found["epsilon_data_dependent"] == round(float(expected), 4)
+    assert found["order"] == expected.order
+
+
+def test_votes_without_noise_have_no_epsilon():
+    setting = Setting("", "plurality", 10)
+    found = costs(setting, clear_votes(), ask(setting, clear_votes(), 0))
+    assert set(found.values()) == {None}
+
+
+# Teachers.
+
+
+def test_one_record_changes_one_teacher_alone():
+    """What PATE rests on: batch statistics, shared layers or a shared order could break it."""
+    images, tests = squares(), squares(seed=5).x_test
+    part = pate.partition(200, 4, rng=0)[2]
+    before = _scores(images, tests)
+    images.x_train[part[0]] = 255 - images.x_train[part[0]]
+    images.y_train[part[0]] = 9 - images.y_train[part[0]]
+    moved = np.abs(_scores(images, tests) - before).max(axis=(1, 2))
+    assert moved[2] > 1e-3
+    assert np.array_equal(np.delete(moved, 2), np.zeros(3))
+
+
+def _scores(images, tests):
+    """Return what teachers say of the tests, as scores and not as labels."""
+    kept = []
+
+    def predict(network, *_):
+        network.eval()
+        with torch.no_grad():
+            kept.append(network(experiment._for_all(experiment._pixels(tests, "cpu"), 4)).numpy())
+        return np.zeros((4, len(tests)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "_predict", predict)
+        train_teachers(images, replace(TEACHERS, epochs=1))
+    return kept[0]
+
+
+def test_teachers_learn_and_each_labels_every_test():
+    images = squares()
+    said = train_teachers(images, replace(TEACHERS, epochs=12))
+    assert said.shape == (4, 100)
+    assert (said == images.y_test).mean(axis=1).min() > 0.9
+
+
+# Students.
+
+
+def test_a_student_learns_what_it_is_told_and_one_that_is_told_nothing_does_not():
+    images = squares()
+    told = images.x_train[:40], images.y_train[:40]
+    lies = images.x_train[:40], (images.y_train[:40] + 1) % 10
+    nothing = images.x_train[:0], images.y_train[:0]
+    said = train_students(
+        [told, lies, nothing], images.x_train, images.x_test, replace(STUDENT, steps=120), seed=0
+    )
+    right = (said == images.y_test).mean(axis=1)
+    assert right[0] > 0.9
+    assert (said[1] == (images.y_test + 1) % 10).mean() > 0.9
+    assert right[2] < 0.5
+
+
+def test_unlabelled_images_teach_only_those_who_are_confident():
+    """Nobody labels anything: who is never confident learns nothing, however large the steps."""
+    images = squares()
+    nothing = [(images.x_train[:0], images.y_train[:0])]
+
+    def learn(confidence, learning_rate):
+        plan = replace(STUDENT, confidence=confidence, learning_rate=learning_rate)
+        return train_students(nothing, images.x_train, images.x_test, plan, seed=0)
+
+    assert np.array_equal(learn(1.0, 0.001), learn(1.0, 0.1))
+    assert not np.array_equal(learn(0.0, 0.001), learn(0.0, 0.1))
+
+
+def test_a_student_among_others_is_the_student_alone():
+    images = squares()
+    lessons = [(images.x_train[a:b], images.y_train[a:b]) for a, b in ((0, 50), (20, 90))]
+    together = train_students(lessons, images.x_train, images.x_test, STUDENT, seed=1)
+    for number, lesson in enumerate(lessons):
+        alone = train_students([lesson], images.x_train, images.x_test, STUDENT, seed=1)
+        assert (alone[0] == together[number]).mean() > 0.98
+
+
+def test_a_label_that_is_none_costs_no_risk():
+    scores = torch.randn(2, 3, 10, generator=torch.Generator().manual_seed(0))
+    risks = experiment._risks(scores, torch.tensor([[1, -1, 2], [-1, -1, 0]]))
+    assert (risks == 0).tolist() == [[False, True, False], [True, True, False]]
+    expected = -scores.log_softmax(-1)[1, 2, 0]
+    assert float(risks[1, 2]) == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_images_move_by_two_pixels_at_most_and_the_same_for_every_run():
+    images = torch.zeros(500, 2, 28, 28)
+    images[:, :, 10, 20] = 1
+    moved = experiment._shift(images, torch.Generator().manual_seed(0))
+    assert moved.shape == images.shape
+    assert moved.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(moved[:, 0], moved[:, 1])
+    assert torch.equal(moved.sum((2, 3)), torch.ones(500, 2))
+    where = torch.nonzero(moved[:, 0])[:, 1:]
+    steps = {tuple(step) for step in (where - torch.tensor([10, 20])).tolist()}
+    assert steps == {(a, b) for a in range(-2, 3) for b in range(-2, 3)}
+
+
+def test_a_distorted_image_is_blank_in_a_square_and_otherwise_nearly_itself():
+    images = torch.ones(300, 28, 28)
+    images[150:, :, 14:] = 0
+    bent = experiment._distort(images, torch.Generator().manual_seed(0))
+    again = experiment._distort(images, torch.Generator().manual_seed(0))
+    assert torch.equal(bent, again)
+    assert bent.shape == images.shape
+    centre = bent[:150, 8:20, 8:20]
+    blanks = (centre == 0).sum((1, 2))
+    assert int(blanks.max()) == 64
+    assert 0 < float((blanks == 64).float().mean()) < 1
+    # The edge between black and white turns either way.
+    left, right = bent[150:, :, :7].mean((1, 2)), bent[150:, :, 21:].mean((1, 2))
+    assert float((left > right).float().mean()) > 0.99
+    assert len({round(float(value), 3) for value in bent[150:].mean((1, 2))}) > 50
+
+
+# The measurement.
+
+
+def test_every_setting_is_measured(small):
+    images, votes = squares(), clear_votes(100, teachers=4)
+    records = measure(images, votes, FEW, 0, plan=STUDENT)
+    assert [record["setting"] for record in records] == [setting.name for setting in FEW]
+    found = {record["setting"]: record for record in records}
+    assert (found["private data"]["asked"], found["private data"]["label_accuracy"]) == (0, None)
+    assert (found["plurality"]["answered"], found["plurality"]["label_accuracy"]) == (30, 1.0)
+    assert found["free"]["asked"] == 30
+    assert found["capped"]["asked"] < 30
+    assert found["capped"]["answered"] == 5
+    assert all(0 <= record["student_accuracy"] <= 1 for record in records)
+
+
+def test_where_nothing_is_answered_no_label_is_right_or_wrong(small):
+    silent = FREE._replace(threshold=1000.0)
+    [record] = measure(squares(), clear_votes(100, teachers=4), [silent], 0, plan=STUDENT)
+    assert (record["asked"], record["answered"], record["label_accuracy"]) == (30, 0, None)
+
+
+# The file.
+
+
+def test_a_grid_is_measured_once_and_says_where_it_comes_from(small, tmp_path, capsys):
+    out = tmp_path / "new" / "results.json"
+    assert run("--out", out, "--seeds", 2) == 0
+    document = _runs.read(out)
+    assert document["cut"] is None
+    assert seeds(document) == [0, 1]
+    assert len(document["records"]) == 2 * len(FEW)
+    about = document["teachers"]
+    assert (about["number"], about["images_each"], sum(about["agreement"])) == (4, 50, 60)
+    assert about["accuracy"]["lowest"] <= about["accuracy"]["mean"] <= about["accuracy"]["highest"]
+    for one in (about, *document["units"]):
+        assert {"commit", "date", "device", "threads", "seconds"} <= set(one["provenance"])
+    assert "seed 1: step 40/40" in capsys.readouterr().err
+    before = out.read_bytes()
+    assert run("--out", out, "--seeds", 2) == 0
+    assert out.read_bytes() == before
+    assert capsys.readouterr().err == ""
+    assert sorted(path.name for path in out.parent.iterdir()) == [
+        "results.json",
+        "results.votes.npz",
+    ]
+
+
+def test_teachers_are_trained_once(small, tmp_path, monkeypatch):
+    run("--out", tmp_path / "a.json", "--seeds", 1, "--votes", tmp_path / "v.npz")
+    monkeypatch.setattr(experiment, "train_teachers", None)
+    run("--out", tmp_path / "b.json", "--seeds", 1, "--votes", tmp_path / "v.npz")
+    first, second = (_runs.read(tmp_path / name) for name in ("a.json", "b.json"))
+    assert first["records"] == second["records"]
+    assert first["teachers"] == second["teachers"]
+    monkeypatch.setattr(experiment, "TEACHERS", replace(TEACHERS, epochs=5))
+    with pytest.raises(ValueError, match="votes must be of teachers trained as here"):
+        run("--out", tmp_path / "c.json", "--votes", tmp_path / "v.npz")
+
+
+def test_parts_joined_are_the_whole(small, tmp_path):
+    votes = ("--votes", tmp_path / "v.npz")
+    whole, parts = tmp_path / "whole.json", [tmp_path / f"{i}.json" for i in (1, 2)]
+    run("--out", whole, *votes)
+    for i, path in enumerate(parts, start=1):
+        run("--out", path, "--part", f"{i}/2", *votes)
+    assert [seeds(_runs.read(path)) for path in parts] == [[0, 2], [1]]
+    run("--merge", *reversed(parts), "--out", tmp_path / "joined.json")
+    joined = _runs.read(tmp_path / "joined.json")
+    assert joined["records"] == _runs.read(whole)["records"]
+    assert seeds(joined) == [0, 1, 2]
+
+
+def test_a_cut_is_named_and_never_mixed_with_the_whole(small, tmp_path):
+    out = tmp_path / "cut.json"
+    run("--small", "--seeds", 1, "--out", out)
+    assert _runs.read(out)["cut"] == experiment.CUT
+    with pytest.raises(ValueError, match="documents must be one or more, of one cut"):
+        run("--seeds", 1, "--out", out)
+
+
+@pytest.mark.parametrize("change", ["votes", "setup", "none"])
+def test_only_files_of_one_set_up_and_the_same_votes_are_joined(change):
+    one, other = (empty_document(None, {"votes_sha256": "0"}) for _ in range(2))
+    if change == "votes":
+        other["teachers"] = {"votes_sha256": "1"}
+    elif change == "setup":
+        other["setup"] = {**other["setup"], "delta": 1e-6}
+    with pytest.raises(ValueError, match="documents must be one or more"):
+        merge([] if change == "none" else [one, other])
+
+
+def test_costs_that_a_machine_could_not_compute_are_added_where_one_can(
+    small, tmp_path, monkeypatch
+):
+    whole, bare = tmp_path / "whole.json", tmp_path / "bare.json"
+    words = ("--seeds", 1, "--votes", tmp_path / "v.npz")
+    run("--out", whole, *words)
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "find_spec", lambda name: None)
+        run("--out", bare, *words)
+    assert all("epsilon" not in record for record in _runs.read(bare)["records"])
+    monkeypatch.setattr(experiment, "train_students", None)
+    run("--out", bare, *words)
+    assert _runs.read(bare)["records"] == _runs.read(whole)["records"]
+    records = {record["setting"]: record for record in _runs.read(bare)["records"]}
+    assert records["plurality"]["epsilon"] is records["private data"]["epsilon"] is None
+    assert records["capped"]["epsilon"] < records["free"]["epsilon"]
+
+
+def test_images_may_come_from_one_small_file(small, tmp_path, monkeypatch):
+    path = tmp_path / "digits.npz"
+    np.savez(path, **squares()._asdict())
+    monkeypatch.setattr(datasets, "load_mnist", None)
+    run("--out", tmp_path / "a.json", "--seeds", 1, "--images", path)
+    assert len(_runs.read(tmp_path / "a.json")["records"]) == len(FEW)
+
+
+def test_a_summary_is_a_mean_over_seeds():
+    records = [
+        {"setting": "a", "answered": 10, "label_accuracy": accuracy, "student_accuracy": 2 * found}
+        | {"epsilon": 2.0, "epsilon_data_dependent": found}
+        for accuracy, found in ((0.5, 0.1), (1.0, 0.3))
+    ]
+    [row] = summarize({"records": records})
+    assert (row["setting"], row["epsilon"], row["seeds"], row["answered"]) == ("a", 2.0, 2, 10)
+    assert (row["label_accuracy"], row["lowest"], row["highest"]) == (0.75, 0.2, 0.6)
+    assert row["student_accuracy"] == pytest.approx(0.4)
+    assert row["epsilon_data_dependent"] == pytest.approx(0.2)
+    [row] = summarize({"records": [{**records[0], "label_accuracy": None}]})
+    assert row["label_accuracy"] is None
+
+
+# What was measured.
+
+
+def test_the_committed_results_are_all_of_the_grid_that_they_name():
+    results = datasets.load_results("pate")
+    assert results["cut"] in (None, experiment.CUT)
+    count = experiment.SEEDS if results["cut"] is None else experiment.SMALL_SEEDS
+    assert seeds(results) == list(range(count))
+    expected = [(setting.name, seed) for seed in range(count) for setting in SETTINGS]
+    assert [(record["setting"], record["seed"]) for record in results["records"]] == expected
+    head = empty_document(results["cut"], results["teachers"])
+    assert results == {**head, "units": results["units"], "records": results["records"]}
+    assert (results["teachers"]["number"], results["teachers"]["images_each"]) == (250, 240)
+    for one in (results["teachers"], *results["units"]):
+        assert one["provenance"]["commit"] != "unknown"
+
+
+def test_the_committed_costs_are_those_of_the_settings():
+    by_name = {setting.name: setting for setting in SETTINGS}
+    for record in datasets.load_results("pate")["records"]:
+        setting = by_name[record["setting"]]
+        assert {**setting._asdict(), "name": None} == {
+            name: record.get(name) for name in Setting._fields
+        }
+        if setting.mechanism in ("private data", "plurality"):
+            assert record["epsilon"] is record["epsilon_data_dependent"] is None
+        else:
+            votes = np.tile([250] + [0] * 9, (9000, 1))
+            known = costs(setting, votes, ask(setting, votes, record["seed"]))
+            assert record["epsilon"] == known["epsilon"]
+
+
+def test_the_file_has_a_record_a_line(small, tmp_path):
+    run("--out", tmp_path / "a.json", "--seeds", 1)
+    lines = (tmp_path / "a.json").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 1 + len(FEW)
+    assert json.loads(lines[-2].rstrip(","))["setting"] == FEW[-2].name
+
+
+@pytest.mark.gpu
+def test_a_gpu_trains_the_same_teachers_and_students():
+    images = squares()
+    lesson = images.x_train[:40], images.y_train[:40]
+    for train in (
+        lambda device: train_teachers(images, replace(TEACHERS, epochs=12), device=device),
+        lambda device: train_students(
+            [lesson], images.x_train, images.x_test, STUDENT, seed=0, device=device
+        ),
+    ):
+        assert (train("cpu") == train("cuda")).mean() > 0.95
