@@ -17,7 +17,7 @@ Estimate = np.ndarray | None
 
 @dataclass(frozen=True)
 class Job:
-    """A piece of work: so many people, or queries, in so many categories."""
+    """A piece of work: so many people, queries or records, in so many categories."""
 
     name: str
     title: str
@@ -209,6 +209,30 @@ VOTING = Job(
     10,
     _label_variance,
     "queries",
+)
+AREA = Job(
+    "area",
+    "Area under the ROC curve",
+    2 * 10**5,
+    2,
+    _label_variance,
+    "records",
+)
+MORE_AREA = Job(
+    "more area",
+    "Area under the ROC curve",
+    10**7,
+    2,
+    _label_variance,
+    "records",
+)
+SMOOTH = Job(
+    "smooth sensitivity",
+    "Smooth sensitivity of the AUC",
+    10**5,
+    2,
+    _label_variance,
+    "records",
 )
 COLLECTOR = Job(
     "collector",

@@ -36,6 +36,7 @@ def goals(results):
     accounting, more_accounting, voting = (
         _Job(results, name) for name in ("accounting", "more accounting", "voting")
     )
+    area, smooth = (_Job(results, name) for name in ("area", "smooth sensitivity"))
     opendp, secure = response.time("OpenDP, one bit vector"), response.time("dpnotes' coins, `os.")
     found = [
         _at_most("randomized response, times the limit", 2.5, response.to_limit()),
@@ -95,6 +96,17 @@ def goals(results):
             _quotient(voting.best("source"), voting.best(*OURS)),
         ),
         _at_most("votes and noisy winners, times reading and noise", 2, voting.to_limit()),
+        _at_least(
+            "the area under the curve, scikit-learn's time over ours",
+            10,
+            _quotient(area.time("scikit-learn"), area.best(*OURS)),
+        ),
+        _at_most("the area under the curve, times one sort", 4.5, area.to_limit()),
+        _at_least(
+            "smooth sensitivity, a loop of distances over ours",
+            1000,
+            _quotient(smooth.best("source"), smooth.best(*OURS)),
+        ),
     ]
     return [goal for goal in found if goal is not None]
 

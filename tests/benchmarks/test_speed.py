@@ -6,6 +6,7 @@ import tracemalloc
 import contest_elun
 import contest_exponential_mechanism
 import contest_pate
+import contest_private_auc
 import contest_randomized_response
 import contest_symmetric_loss
 import contest_unary_encoding
@@ -17,7 +18,7 @@ from machine import version
 MODULES = (
     *(contest_randomized_response, contest_unary_encoding),
     *(contest_exponential_mechanism, contest_symmetric_loss, contest_elun),
-    contest_pate,
+    *(contest_pate, contest_private_auc),
 )
 
 
