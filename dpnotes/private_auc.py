@@ -47,12 +47,13 @@ CALIBRATIONS = ("exact", "nissim")
 METRICS = ("auc", "average precision")
 
 _NEIGHBOURS = "one record replaced; the number of records is public"
-# Beyond it the noise is far below the grid of the results.
+# Noise of e^-32 smooth sensitivities is small enough, and no double underflows.
 _LARGEST_EPSILON = 64.0
-_HALF_A_DISC = 2**256
+_RADIUS = 2**256
 # Wider by a millionth: that covers the rounding of every double on the way to the noise.
 _MARGIN = 1 + Fraction(1, 2**20)
 _PROPOSALS = 16
+# The quantiles of the normal law, to average over it.
 _NODES = special.ndtri((np.arange(4000) + 0.5) / 4000)
 
 
@@ -462,7 +463,8 @@ def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> 
         return 6 / epsilon
     if beta >= epsilon:
         raise ValueError(f"beta must be below epsilon = {epsilon}, got {beta}")
-    epsilon, beta = _capped(epsilon), beta * _capped(epsilon) / epsilon
+    if epsilon > _LARGEST_EPSILON:
+        epsilon, beta = _LARGEST_EPSILON, beta / epsilon * _LARGEST_EPSILON
     # Products of sinh for differences of cosh: nothing cancels and nothing overflows.
     shifted = math.exp(-epsilon / 2) / -math.expm1(-epsilon)
     spread = math.expm1(-epsilon - beta) * math.expm1(beta - epsilon)
@@ -839,14 +841,14 @@ def _cauchy(rng: np.random.Generator) -> Fraction:
     while True:
         # Odd numbers, so that the points are the middles of cells and none lies on an axis.
         x, y = (2 * _whole_number(rng) + 1 for _ in range(2))
-        if x * x + y * y < (2 * _HALF_A_DISC) ** 2:
+        if x * x + y * y < (2 * _RADIUS) ** 2:
             return _either_sign(Fraction(x, y), rng)
 
 
 def _laplace(rng: np.random.Generator) -> Fraction:
     """Draw a standard Laplace variable, from a logarithm with 60 digits."""
     with localcontext(Context(prec=60)):
-        size = -(Decimal(2 * _whole_number(rng) + 1) / (2 * _HALF_A_DISC)).ln()
+        size = -(Decimal(2 * _whole_number(rng) + 1) / (2 * _RADIUS)).ln()
     return _either_sign(Fraction(size), rng)
 
 
@@ -978,7 +980,8 @@ def release_confusion_matrix(
     3
     """
     epsilon = _check_epsilon(epsilon)
-    labels, predictions = _check_classes(labels, "labels"), _check_classes(predictions)
+    labels = _check_classes("labels", labels)
+    predictions = _check_classes("predictions", predictions)
     _check_lengths("predictions", predictions, "labels", labels)
     counts = np.bincount(2 * labels.astype(np.int8) + predictions.astype(np.int8), minlength=4)
     tn, fp, fn, tp = (counts + _balanced_noise(epsilon / 2, np.random.default_rng(rng))).tolist()
@@ -1201,20 +1204,14 @@ def _candidates(positives: NDArray, negatives: NDArray) -> list[NDArray]:
 
 
 def _check_epsilon(epsilon: float) -> float:
-    return check_real(
-        "epsilon", epsilon, low=1e-9, allowed="a finite number that is positive, at least 1e-9"
-    )
-
-
-def _capped(epsilon: float) -> float:
-    return min(epsilon, _LARGEST_EPSILON)
+    return check_real("epsilon", epsilon, low=1e-9, allowed="a finite number of at least 1e-9")
 
 
 def _check_size(name: str, value: int) -> int:
     return check_integer(name, value, low=0)
 
 
-def _check_classes(values: ArrayLike, name: str = "predictions") -> NDArray:
+def _check_classes(name: str, values: ArrayLike) -> NDArray:
     """Return classes as a 1-D array of booleans, or of the numbers 0 and 1."""
     array = check_categories(name, values, 2)
     if array.ndim != 1:
@@ -1228,7 +1225,7 @@ def _check_numbers(name: str, values: ArrayLike) -> NDArray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be real numbers, got {kind_of(array)}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite; a record is not")
+        raise ValueError(f"{name} must be finite numbers")
     return array
 
 
@@ -1243,8 +1240,11 @@ def _split(
     labels: ArrayLike, scores: ArrayLike, labels_name: str = "labels", scores_name: str = "scores"
 ) -> tuple[NDArray, NDArray]:
     """Return the sorted scores of the positive records, and those of the negative ones."""
-    labels = _check_classes(labels, labels_name)
+    labels = _check_classes(labels_name, labels)
     scores = _check_numbers(scores_name, scores)
     _check_lengths(scores_name, scores, labels_name, labels)
     positive = labels.astype(bool)
-    return np.sort(scores[positive]), np.sort(scores[~positive])
+    parts = scores[positive], scores[~positive]
+    for part in parts:
+        part.sort()
+    return parts

@@ -414,6 +414,12 @@ def test_the_exact_calibration_is_its_formula(epsilon):
         assert cauchy_scale(epsilon, beta) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_calibration_of_the_source_is_private_and_wasteful_at_any_epsilon(epsilon):
+    c = cauchy_scale(epsilon, epsilon / 6, calibration="nissim")
+    assert worst_loss(c, epsilon / 6) < 0.4 * epsilon
+
+
 def test_the_calibration_of_the_source_at_epsilon_1_is_private_at_less_than_a_quarter():
     c = cauchy_scale(1.0, 1 / 6, calibration="nissim")
     assert c == 6.0
