@@ -277,6 +277,13 @@ def test_a_vote_changes_the_realised_odds_of_the_noise_by_gamma(monkeypatch, gam
         assert step == pytest.approx(gamma, abs=5e-14)
 
 
+@given(scale=st.floats(1e-9, 1e9))
+def test_the_grid_is_a_millionth_of_the_noise_or_the_finest_there_is(scale):
+    steps = 2.0 ** pate._grid(scale)
+    assert scale * steps >= 1e6 or steps == 2**30
+    assert scale * steps <= 2**21 or steps == 1
+
+
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e9])
 def test_noise_of_any_scale_fits_its_integers(scale):
     votes = np.tile([2**31 - 1, 0, 2**31 - 1], (50, 1))
@@ -310,6 +317,8 @@ def test_a_threshold_that_is_just_reached_is_reached(monkeypatch):
     monkeypatch.setattr(pate, "_gaussian_noise", lambda size, scale, rng: np.zeros(size, int))
     table = [[9, 1], [10, 0], [11, 2]]
     assert pate.confident_gnmax(table, 10, 1.0, 1.0).tolist() == [-1, 0, 0]
+    # However little a threshold is above a count, that count is below it.
+    assert pate.confident_gnmax(table, np.nextafter(10, 11), 1.0, 1.0).tolist() == [-1, -1, 0]
     student = [[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]
     assert pate.interactive_gnmax(table, student, 5, 1.0, 1.0, 0.8).tolist() == [0, 0, 0]
     assert pate.interactive_gnmax(table, student, 5.01, 1.0, 1.0, 0.95).tolist() == [-1, -1, -1]
@@ -845,8 +854,9 @@ class Published(pate._Curve):
     def __init__(self, sigma, order, classes):
         self.end = -max((1 + 1 / sigma) ** 2, ((order - 1) / sigma) ** 2)
         super().__init__(sigma, order, classes)
-        self.start = self.end
-        self.plateau_start = float(self.moved(np.array([self.end]), -1)[0])
+        if math.isclose(self.start, self.end):
+            self.start = self.end
+            self.plateau_start = float(self.moved(np.array([self.end]), -1)[0])
 
     def rdp(self, log_q):
         return np.where(log_q >= self.end, self.cap, super().rdp(log_q))
@@ -864,6 +874,19 @@ def test_reference_values_of_local_sensitivities():
     found = pate.gnmax_local_sensitivity([1000, 500, 300, 200, 0], 250, 10)
     expected = [0.0] * 298 + [2.77693450548e-7, 2.10853979548e-6] + [2.73113623988e-6] * 1700
     np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_the_released_function_for_one_query_has_its_parameters_in_the_wrong_places():
+    # It hands sigma over as the number of teachers, the order as sigma and the teachers as order.
+    sigma, order, teachers, beta = 40, 14, 250, 0.0329
+    called = Published(order, teachers, len(ROW)).local_sensitivities(np.array([ROW]), sigma)
+    meant = Published(sigma, order, len(ROW)).local_sensitivities(np.array([ROW]), teachers)
+    np.testing.assert_allclose(
+        pate.gnmax_local_sensitivity(ROW, sigma, order), meant, rtol=1e-9, atol=1e-300
+    )
+    found = [pate.smooth_sensitivity(bounds, beta) for bounds in (called, meant)]
+    # A ninth of the noise that is needed.
+    assert found == pytest.approx([1.814e-5, 1.609e-4], rel=1e-3)
 
 
 CASES = [(12, 3, 0.5, 1.5), (12, 3, 1.0, 2), (40, 2, 8.0, 4), (14, 3, 3.0, 2), (7, 3, 0.1, 1.3)]
