@@ -995,7 +995,14 @@ def test_of_equal_matches_the_more_frequent_label_wins_and_zero_in_a_draw():
     assert reidentify_label([0, 0], [1, 2], 0.5) == 1
 
 
-def test_the_two_neighbours_of_the_sources_figure_may_have_its_areas():
-    assert round(179 / 225, 3) == 0.796
-    assert round(173 / 224, 3) == 0.772
-    assert auc_local_sensitivity(15, 15) >= 179 / 225 - 173 / 224
+def test_the_two_data_sets_of_the_sources_figure_are_neighbours():
+    negatives = np.arange(1, 15)
+    positives = np.array([14.5] * 11 + [10.5] + [0.5] * 3)
+    common = np.concatenate([negatives, positives]), np.repeat([0, 1], [14, 15])
+    areas = [
+        auc(np.append(common[1], label), np.append(common[0], score))
+        for label, score in [(0, 0.0), (1, 9.5)]
+    ]
+    assert areas == [179 / 225, 173 / 224]
+    assert np.round(areas, 3).tolist() == [0.796, 0.772]
+    assert areas[0] - areas[1] <= auc_local_sensitivity(15, 15)
