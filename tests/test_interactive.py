@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, special, stats
 from visits import PHONE, SITE, absent, serious_violations
 
-from dpnotes import pate
+from dpnotes import pate, private_auc
 from dpnotes.elun import expected_logistic_loss
 from dpnotes.exponential_mechanism import log_score_pmf, success_probability
 from dpnotes.randomized_response import keep_probability
@@ -19,6 +19,7 @@ FIGURES = {
     "kept-labels": "book/exponential_mechanism.html",
     "expected-loss": "book/elun.html",
     "noisy-votes": "book/pate.html",
+    "private-auc": "book/private_auc.html",
 }
 every_figure = pytest.mark.parametrize("name", FIGURES)
 # Sliders that change the numbers below the picture, and not the picture.
@@ -179,10 +180,24 @@ def test_arrow_keys_move_a_slider_and_change_numbers_picture_and_text(visit, ope
 
 
 @every_figure
+def test_every_step_of_a_slider_is_written_as_another_one_and_rises(visit, open_figure, name):
+    with visit() as visitor:
+        sliding = open_figure(visitor, name).evaluate(
+            """name => dpnotes.figures[name].controls
+                 .filter(({ make }) => make === undefined)
+                 .map(({ steps, write }) => [steps, steps.map(write)])""",
+            name,
+        )
+        for values, written in sliding:
+            assert values == sorted(values)
+            assert len(set(written)) == len(written) > 2
+
+
+@every_figure
 def test_the_tab_key_reaches_every_control_in_order(visit, open_figure, name):
     with visit() as visitor:
         page = open_figure(visitor, name)
-        controls = figure(page).locator("input, select, [tabindex='0']").all()
+        controls = figure(page).locator("input, select, [role=slider]").all()
         assert len(controls) >= 2
         controls[0].focus()
         for control in controls:
@@ -461,3 +476,159 @@ def test_a_label_that_is_nearly_certain_is_not_rounded_to_certainty(visit, open_
         slider(page, "votes for A, out of 250").press("End")
         assert next(iter(facts(page).values())) == "over 99.99 %"
         assert picture(page).get_attribute("aria-label").count("under 0.01 %") == 3
+
+
+# Records on a line of scores, their ROC curve and the noise on its area.
+
+PRIVATE_AUC = "private-auc"
+# Ties within and across the classes, a perfect ranking, and classes of one and of no record.
+RANKINGS = [
+    ([30, 44, 62, 84, 94], [8, 22, 36, 50, 76]),
+    ([50, 50, 50], [50, 50, 20, 20, 20, 70, 50]),
+    ([100, 99], [0, 1, 2, 3, 4, 5, 6, 7]),
+    ([0], [100, 100, 3, 4, 5, 6, 7, 8, 9]),
+    ([], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+]
+
+
+def measured_auc(page, positives, negatives, copies, epsilon):
+    records = [{"score": score, "positive": True} for score in positives]
+    records += [{"score": score, "positive": False} for score in negatives]
+    values = {"records": records, "copies": copies, "epsilon": epsilon}
+    return measure(page, PRIVATE_AUC, values)
+
+
+def dot(page, place):
+    return figure(page).get_by_role("slider", name=f"record {place},")
+
+
+def place_of(page, name):
+    """Return where the first record is, and what the figure says about all."""
+    return dot(page, 1).get_attribute("aria-valuenow"), facts(page)[name], drawn(page)
+
+
+@pytest.mark.parametrize(("positives", "negatives"), RANKINGS)
+def test_area_and_curve_in_the_page_are_those_of_dpnotes(visit, open_figure, positives, negatives):
+    with visit() as visitor:
+        measured = measured_auc(open_figure(visitor, PRIVATE_AUC), positives, negatives, 7, 1)
+        labels = [1] * len(positives) + [0] * len(negatives)
+        assert (measured["n"], measured["m"]) == (7 * len(positives), 7 * len(negatives))
+        if not positives:
+            assert measured["auc"] == 0.5
+            assert measured["curve"] == []
+            return
+        area = private_auc.auc(labels * 7, (positives + negatives) * 7)
+        assert measured["auc"] == pytest.approx(area, abs=1e-12)
+        below = np.trapezoid(*[[point[part] for point in measured["curve"]] for part in "yx"])
+        assert below == pytest.approx(area, abs=1e-12)
+
+
+def test_sensitivity_and_noise_in_the_page_are_those_of_dpnotes(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        grid = itertools.product(RANKINGS, (1, 2, 10, 100, 1000), (0.1, 0.5, 1, 2, 10))
+        for (positives, negatives), copies, epsilon in grid:
+            measured = measured_auc(page, positives, negatives, copies, epsilon)
+            n, m = copies * len(positives), copies * len(negatives)
+            local = private_auc.auc_local_sensitivity(n, m)
+            assert measured["local"] == pytest.approx(local, rel=1e-12)
+            betas = {
+                "exact": private_auc.best_beta(epsilon, (n + m) // 4),
+                "nissim": epsilon / 6,
+            }
+            for calibration, beta in betas.items():
+                found = measured[{"exact": "exact", "nissim": "source"}[calibration]]
+                smooth = private_auc.auc_smooth_sensitivity(n, m, beta)
+                scale = smooth * private_auc.cauchy_scale(epsilon, beta, calibration=calibration)
+                assert found["beta"] == pytest.approx(beta, rel=1e-9)
+                assert found["smooth"] == pytest.approx(smooth, rel=1e-9)
+                assert found["scale"] == pytest.approx(scale, rel=1e-9)
+                quartiles = stats.cauchy.ppf([0.25, 0.75], measured["auc"], scale)
+                np.testing.assert_allclose(found["interval"], np.clip(quartiles, 0, 1), atol=1e-9)
+
+
+def test_the_noise_to_read_is_that_of_a_release(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        slider(page, "records that each dot stands for").press("End")
+        shown = facts(page)
+        scores = np.repeat([30, 44, 62, 84, 94, 8, 22, 36, 50, 76], 1000)
+        release = private_auc.release_auc(np.arange(10_000) < 5000, scores, 1.0, rng=0)
+        smooth = private_auc.auc_smooth_sensitivity(5000, 5000, release.beta)
+        assert shown["AUC"] == "0.760"
+        assert shown["positive and negative records, n and m"] == "5,000 and 5,000"
+        assert shown[f"smooth sensitivity at β = {release.beta:.3g}"] == f"{smooth:.3g}"
+        assert shown["scale of exact noise"] == f"{release.multiplier * smooth:.3g}"
+
+
+def test_keys_move_a_dot_as_they_move_a_slider_and_no_further_than_its_line(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        steps = [("ArrowRight", 31), ("ArrowUp", 32), ("ArrowLeft", 31), ("ArrowDown", 30)]
+        steps += [("PageUp", 40), ("PageDown", 30), ("PageDown", 20), ("End", 100)]
+        steps += [("PageUp", 100), ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)]
+        for key, score in steps:
+            dot(page, 1).press(key)
+            assert dot(page, 1).get_attribute("aria-valuenow") == str(score)
+            assert dot(page, 1).get_attribute("aria-valuetext") == f"score {score / 100:.2f}"
+
+
+def test_the_class_of_a_record_changes_by_space_enter_or_click_and_back(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        ways = [lambda: dot(page, 1).press(" "), lambda: dot(page, 1).press("Enter")]
+        for act in [*ways, lambda: dot(page, 1).click()]:
+            for name, sizes in (("negative", "4 and 6"), ("positive", "5 and 5")):
+                act()
+                assert dot(page, 1).get_attribute("aria-label") == f"record 1, {name}"
+                assert facts(page)["positive and negative records, n and m"] == sizes
+
+
+def test_the_mouse_drags_a_dot_and_does_not_change_its_class(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        before = place_of(page, "AUC")
+        dot(page, 1).scroll_into_view_if_needed()
+        box = dot(page, 1).bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 1000, y, steps=5)
+        page.mouse.up()
+        assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
+        assert dot(page, 1).get_attribute("aria-valuenow") == "100"
+        assert dot(page, 1).get_attribute("aria-label") == "record 1, positive"
+        # Let go, it follows no more.
+        dot(page, 1).hover()
+        page.mouse.move(x + 1000, y)
+        dot(page, 1).hover(position={"x": 4, "y": 14})
+        assert dot(page, 1).get_attribute("aria-valuenow") == "100"
+
+
+def test_a_finger_drags_a_dot_and_scrolls_nothing(visit, open_figure):
+    with visit(viewport=PHONE) as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        dot(page, 1).evaluate("node => node.scrollIntoView({ block: 'center' })")
+        before, box = place_of(page, "AUC"), dot(page, 1).bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        scrolled = page.evaluate("window.scrollY")
+        session = page.context.new_cdp_session(page)
+        for kind, shift in (("touchStart", 0), ("touchMove", 60), ("touchMove", 120)):
+            points = [{"x": x + shift, "y": y + shift / 2}]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
+        assert int(dot(page, 1).get_attribute("aria-valuenow")) > 60
+        assert page.evaluate("window.scrollY") == scrolled
+
+
+def test_a_class_that_goes_missing_leaves_a_plain_picture(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, PRIVATE_AUC)
+        for place in range(1, 6):
+            dot(page, place).press(" ")
+        assert facts(page)["AUC"] == "0.500"
+        assert facts(page)["local sensitivity, 1 / min(n, m)"] == "1"
+        assert picture(page).get_attribute("aria-label").startswith("No ROC curve")
+        assert not re.search("NaN|Infinity|undef", drawn(page))
+        assert visitor.complaints == []

@@ -134,5 +134,5 @@ window.dpnotes = (() => {
     return `1 − ${leading} × 10⁻${raised}`;
   }
 
-  return { figures: {}, show, choice, logarithmicSteps, number, percent, nearlyOne };
+  return { figures: {}, element, show, choice, logarithmicSteps, number, percent, nearlyOne };
 })();

@@ -20,7 +20,8 @@
     const step = Math.sqrt(Math.PI / 12);
     const points = d3.range(0.5, 12).map((k) => k * step);
     const sum = d3.sum(points, (t) => Math.exp(-t * t) / (x * x + t * t));
-    const pole = x < Math.PI / step ? Math.exp(x * x) / (1 + Math.exp((2 * Math.PI * x) / step)) : 0;
+    const turns = (2 * Math.PI) / step;
+    const pole = x < turns / 2 ? Math.exp(x * x) / (1 + Math.exp(turns * x)) : 0;
     return 2 * ((step * x * sum) / Math.PI + pole);
   }
 
@@ -57,15 +58,15 @@
     });
   }
 
-  // Label j wins with probability ∫ f(x - n_j) Π F(x - n_k) dx, as in output_distribution of dpnotes.
+  // Label j wins with probability ∫ f(x - n_j) Π F(x - n_k) dx: output_distribution of dpnotes.
   function integratedLaw({ density, below }, votes, scale) {
     const standing = votes.map((count) => (count - d3.max(votes)) / scale);
     const law = votes.map(() => 0);
     for (const [x, weight] of gaussRule(standing)) {
       const reach = standing.map((count) => below(x - count));
       standing.forEach((count, j) => {
-        const others = reach.reduce((product, chance, k) => (k === j ? product : product * chance), 1);
-        law[j] += weight * density(x - count) * others;
+        const others = reach.filter((_, k) => k !== j);
+        law[j] += others.reduce((product, below) => product * below, weight * density(x - count));
       });
     }
     return law;
@@ -77,7 +78,7 @@
     return logs.map((x) => Math.exp(x - total));
   }
 
-  // A bound on the log-probability of another label, from the chance of each to overtake the winner.
+  // A bound on the log-probability of another label: each has some chance to overtake the winner.
   function logError(votes, winner, logOvertakes) {
     const gaps = votes.map((count) => votes[winner] - count).filter((_, j) => j !== winner);
     return Math.min(logSum(gaps.map(logOvertakes)), Math.log1p(-1 / votes.length));
@@ -236,11 +237,10 @@
     const [low, high] = NOISES[kind].middle.map((edge) => (edge * scale) / TEACHERS);
     const rows = LABELS.flatMap((label, j) => {
       const share = votes[j] / TEACHERS;
-      const count = { value: share, low: share + low, high: share + high, text: `${votes[j]} votes` };
-      const answer = { value: law[j], text: chance(law[j]) };
+      const noisy = { low: share + low, high: share + high };
       return [
-        { label, row: "votes", fill: VOTES, ...count },
-        { label, row: "answer", fill: ANSWER, ...answer },
+        { label, row: "votes", fill: VOTES, value: share, text: `${votes[j]} votes`, ...noisy },
+        { label, row: "answer", fill: ANSWER, value: law[j], text: chance(law[j]) },
       ];
     });
     const at = { fy: "label", y: "row" };
@@ -272,16 +272,20 @@
     );
   }
 
-  const cost = (epsilon) => (epsilon < 0.0005 ? "under 0.001" : number(epsilon, 3));
+  const writeCost = ([name, epsilon]) => [
+    name,
+    epsilon < 0.0005 ? "under 0.001" : number(epsilon, 3),
+  ];
 
-  function facts(measured) {
-    const { law, winner, exactCost } = measured;
-    const exactly = exactCost === undefined ? [] : [["the same, composed exactly", cost(exactCost)]];
+  function facts({ law, winner, cost, exactCost, costAtVotes }) {
+    const costs = [
+      ["ε at δ = 10⁻⁵, whatever the votes", cost],
+      ["the same, composed exactly", exactCost],
+      ["ε at these votes, itself a secret", costAtVotes],
+    ];
     return [
       [`${LABELS[winner]}, which has most votes, comes out`, chance(law[winner])],
-      ["ε at δ = 10⁻⁵, whatever the votes", cost(measured.cost)],
-      ...exactly,
-      ["ε at these votes, itself a secret", cost(measured.costAtVotes)],
+      ...costs.filter(([, epsilon]) => epsilon !== undefined).map(writeCost),
     ];
   }
 
@@ -318,7 +322,7 @@
       {
         name: "queries",
         label: "queries answered so far",
-        steps: logarithmicSteps(1, 10_000, 20),
+        steps: [...new Set(logarithmicSteps(1, 10_000, 20).map(Math.round))],
         start: 100,
         write: (queries) => number(queries),
       },
