@@ -315,18 +315,17 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
     Notes
     -----
     With H_n = 1 + 1/2 + ... + 1/n and N = n + m, the worst cases are a positive at the top that
-    becomes a negative at the top, a positive that falls from the top to the bottom, and a negative
-    that does the reverse:
+    becomes a negative at the top, and a positive that falls from the top to the bottom:
 
         (H_n - 1) / (n - 1),
-        (1 - n / N + sum_{j < n} a_j / ((j + a_j) (j + 1 + a_j))) / n  with a_j = min(j, m),
-        (H_{n + 1} - 1) / n,
+        (1 - n / N + sum_{j < n} a_j / ((j + a_j) (j + 1 + a_j))) / n  with a_j = min(j, m).
 
-    the last for m > 0. L(n) has 1 + (1/3 + 1/5 + ... + 1 / (2n - 1)) / 2 in the second line, and
-    its first line is at least the third. It is 1 for n < 2, whatever constant an average precision
-    without a positive may be. L(n) also bounds what a record can do to scikit-learn's grouped
-    ties: there the j-th positive has p_j >= j positives and a_j negatives at its score or above,
-    and every term above, with p_j for j, falls as p_j grows.
+    A negative that rises to the top, or becomes a positive there, does (H_{n + 1} - 1) / n, which
+    is less than the first. L(n) has 1 + (1/3 + 1/5 + ... + 1 / (2n - 1)) / 2 in brackets. Both are
+    1 for n < 2, which covers any constant for an average precision without a positive. L(n) also
+    bounds what a record can do to scikit-learn's grouped ties: there the j-th positive has
+    p_j >= j positives and a_j negatives at its score or above, and every term above, with p_j for
+    j, falls as p_j grows.
 
     Examples
     --------
@@ -342,8 +341,7 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
     m = _check_size("negatives", negatives)
     meet = min(n - 1, m)
     fall = m / (n + m) + _odd_sum(meet) / 2 + m * (1 / (meet + 1 + m) - 1 / (n + m))
-    relabelled, raised = (_harmonic(n) - 1) / (n - 1), (_harmonic(n + 1) - 1) / n
-    return max(relabelled, fall / n, raised if m else 0.0)
+    return max((_harmonic(n) - 1) / (n - 1), fall / n)
 
 
 def ap_smooth_sensitivity(positives: int, beta: float) -> float:
