@@ -408,6 +408,9 @@ def test_a_chance_too_small_for_a_double_has_a_logarithm():
     )
     assert pate.gnmax_log_error_probability([2**31 - 1, 0], 1e-9) < -1e30
     assert pate.lnmax_error_probability([10_000, 0], 1.0) == 0
+    # Where quadrature gives up, the bound is nearer.
+    exact = pate.gnmax_log_error_probability([10_000, 0], 10, method="exact")
+    assert exact == pate.gnmax_log_error_probability([10_000, 0], 10)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "<u2", "i4", ">u8", "f2", "f4", "f8", "g"])
@@ -626,12 +629,16 @@ def test_costs_of_queries_add_up_and_so_do_those_of_workers():
 def test_small_blocks_give_the_same_sums(monkeypatch, size):
     table = np.random.default_rng(1).multinomial(100, [0.7, 0.2, 0.1], size=60)
     orders = [20.0, 2.0, 300.0]
+    student = np.random.default_rng(2).dirichlet([1, 1, 1], size=60)
     whole = pate.confident_gnmax_rdp(table, 70, 30, 20, orders)
+    surprising = pate.confident_gnmax_rdp(table, 20, 30, 20, orders, student=student)
     monkeypatch.setattr(pate, "_QUERIES", size)
     monkeypatch.setattr(pate, "_CELLS", size)
     np.testing.assert_allclose(
         pate.confident_gnmax_rdp(table, 70, 30, 20, orders), whole, rtol=1e-12
     )
+    found = pate.confident_gnmax_rdp(table, 20, 30, 20, orders, student=student)
+    np.testing.assert_allclose(found, surprising, rtol=1e-12)
 
 
 def test_orders_may_be_whole_numbers_in_any_order_or_one_number():
@@ -685,6 +692,26 @@ def test_deciding_costs_no_neighbour_more_than_the_bound():
             assert log_moment(*law, order - 1) / (order - 1) <= bound + 1e-13
 
 
+def test_a_sure_refusal_costs_as_little_as_a_sure_answer():
+    refused, answered = (
+        pate.confident_gnmax_rdp([top, 0], 200, 20, 1.0, 3, answered=np.False_) for top in (50, 350)
+    )
+    assert refused == pytest.approx(answered, rel=1e-12)
+    assert refused < 1e-6 * 3 / (2 * 20**2)
+
+
+@pytest.mark.parametrize(
+    "student", [[0.9, 0.2], [0.5, 0.4], [1.5, -0.5], [math.nan, 1.0], [math.inf, 0.0]]
+)
+def test_what_a_student_cannot_believe_is_refused(student):
+    for use in (
+        lambda: pate.interactive_gnmax([9, 1], student, 5, 1.0, 1.0, 0.9, rng=0),
+        lambda: pate.confident_gnmax_rdp([9, 1], 5, 1.0, 1.0, 2, student=student),
+    ):
+        with pytest.raises(ValueError, match="student must be probabilities that sum to 1"):
+            use()
+
+
 def test_what_was_answered_replaces_what_is_expected():
     table = np.random.default_rng(1).multinomial(250, [0.8, 0.1, 0.1], size=30)
     orders = [2.0, 14.0]
@@ -697,6 +724,14 @@ def test_what_was_answered_replaces_what_is_expected():
     assert np.all((nothing < expected) & (expected < everything))
     cost = pate.confident_gnmax_epsilon(table, 200, 150, 40, 1e-5, answered=np.arange(30) < 7)
     assert cost.answered == 7
+
+
+def test_what_counts_is_the_largest_excess_over_what_the_student_expects():
+    # Of 250 votes the student expects 25, 200 and 25: the last class exceeds that by 25.
+    votes, student = [20, 180, 50], [0.1, 0.8, 0.1]
+    found = pate.confident_gnmax_rdp(votes, 100, 40, 1.0, 3, student=student, answered=np.False_)
+    plain = pate.confident_gnmax_rdp(votes, 100 + 180 - 25, 40, 1.0, 3, answered=np.False_)
+    assert found == pytest.approx(plain, rel=1e-12)
 
 
 def test_a_student_who_knows_nothing_shifts_the_threshold_alone():
