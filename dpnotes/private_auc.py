@@ -440,8 +440,8 @@ def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> 
     -----
     The log-ratio of two Cauchy densities with centres a, b and scales s, t is at most
     arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), a distance in the hyperbolic plane, and reaches
-    it. With |a - b| at most the smaller sensitivity and their ratio within e^beta, the worst ratio
-    is 1 or e^beta, and this is epsilon for
+    it. With centres at most the smaller sensitivity apart, and scales within a factor e^beta, the
+    worst factor is 1 or e^beta, and this is epsilon for
 
         c = max(1 / (2 sinh(epsilon / 2)), sqrt(e^-beta / (2 (cosh(epsilon) - cosh(beta))))).
 
@@ -966,8 +966,8 @@ def release_confusion_matrix(
     Notes
     -----
     One record replaced moves one unit from a cell to another, so whole counts M that sum to n come
-    with probability proportional to exp(-epsilon |M - C|_1 / 2): exactly epsilon-private, since the
-    sum of these weights is the same for all C. Three cells get discrete Laplace noise of scale
+    with probability proportional to ``exp(-epsilon |M - C|_1 / 2)``: exactly epsilon-private,
+    since the sum of these weights is the same for all C. Three cells get discrete Laplace noise of scale
     2 / epsilon and the fourth what is missing, kept with the probability that its size deserves.
     The coins are exact for odds that are rounded to doubles, which may cost 1e-12 of epsilon.
 
