@@ -309,6 +309,27 @@ def test_every_setting_is_measured(small):
     assert all(0 <= record["student_accuracy"] <= 1 for record in records)
 
 
+def test_a_student_sees_the_pool_the_answers_and_no_image_that_tests_it(small, monkeypatch):
+    images, votes, seen = squares(), clear_votes(100, teachers=4), []
+
+    def learn(lessons, pool, tests, plan, *, seed, device):
+        seen.extend([lessons, pool, tests])
+        return np.tile(images.y_test[60:], (len(lessons), 1))
+
+    monkeypatch.setattr(experiment, "train_students", learn)
+    records = measure(images, votes, FEW, 0, plan=STUDENT)
+    lessons, pool, tests = seen
+    assert np.array_equal(pool, images.x_test[:60])
+    assert np.array_equal(tests, images.x_test[60:])
+    for setting, (shown, labels) in zip(FEW[1:], lessons[1:], strict=True):
+        answers = ask(setting, votes[:60], 0)
+        told = answers.labels >= 0
+        assert np.array_equal(shown, pool[answers.rows[told]])
+        assert np.array_equal(labels, answers.labels[told])
+    assert np.array_equal(lessons[0][0], images.x_train)
+    assert {record["student_accuracy"] for record in records} == {1.0}
+
+
 def test_where_nothing_is_answered_no_label_is_right_or_wrong(small):
     silent = FREE._replace(threshold=1000.0)
     [record] = measure(squares(), clear_votes(100, teachers=4), [silent], 0, plan=STUDENT)
