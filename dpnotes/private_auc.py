@@ -969,7 +969,8 @@ def release_confusion_matrix(
     with probability proportional to ``exp(-epsilon |M - C|_1 / 2)``: exactly epsilon-private,
     since the sum of these weights is the same for all C. Three cells get discrete Laplace noise of
     scale 2 / epsilon and the fourth what is missing, kept with the probability that its size
-    deserves. The coins are exact for odds that are rounded to doubles, which may cost 1e-12 of epsilon.
+    deserves. The coins are exact for odds that are rounded to doubles, which may cost 1e-12 of
+    epsilon.
 
     Examples
     --------
