@@ -1,8 +1,8 @@
 // Records on a line of scores: their ROC curve, how far one can move its area, and the noise on it.
 (() => {
   const { element, logarithmicSteps, number } = dpnotes;
-  const POSITIVE = "var(--colour-1)";
-  const NEGATIVE = "var(--colour-2)";
+  const POSITIVE = "var(--colour-2)";
+  const NEGATIVE = "var(--colour-1)";
   const EXACT = "var(--colour-3)";
   const SOURCE = "var(--colour-4)";
   const HELP = "private-auc-help";
