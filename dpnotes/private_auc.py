@@ -50,11 +50,16 @@ _NEIGHBOURS = "one record replaced; the number of records is public"
 # Noise of e^-32 smooth sensitivities is small enough, and no double underflows.
 _LARGEST_EPSILON = 64.0
 _RADIUS = 2**256
+# Beyond this epsilon the noise is far below the grid of the results, and no double overflows.
+_NOISELESS_EPSILON = 2.0**60
+# More records than anybody has; doubles count up to here.
+_MOST_RECORDS = 2**53
 # Wider by a millionth: that covers the rounding of every double on the way to the noise.
 _MARGIN = 1 + Fraction(1, 2**20)
 _PROPOSALS = 16
-# The quantiles of the normal law, to average over it.
-_NODES = special.ndtri((np.arange(4000) + 0.5) / 4000)
+# Points of the normal law and their weights, to average over it: into tails of 1e-18.
+_NODES = np.linspace(-9, 9, 4001)
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 
 
 class Estimate(NamedTuple):
@@ -120,7 +125,8 @@ def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
     labels : array_like of int in {0, 1} or of bool, shape (n,)
         The true classes; 1 is positive.
     scores : array_like of finite numbers, shape (n,)
-        Higher means more likely positive.
+        Higher means more likely positive. An array keeps its type, and so whole numbers of any
+        size; the numbers of a list become doubles.
     ties : {"half", "pessimistic"}
         What a positive and a negative record of equal score count for: half a pair, as in
         scikit-learn, or nothing, as if all negatives came first.
@@ -458,7 +464,7 @@ def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> 
     if calibration == "nissim":
         if beta > epsilon / 6:
             raise ValueError(f"beta must be at most epsilon / 6 = {epsilon / 6}, got {beta}")
-        return 6 / epsilon
+        return 6 / min(epsilon, _NOISELESS_EPSILON)
     if beta >= epsilon:
         raise ValueError(f"beta must be below epsilon = {epsilon}, got {beta}")
     if epsilon > _LARGEST_EPSILON:
@@ -546,7 +552,7 @@ def best_beta(epsilon: float, guess: int, *, metric: str = "auc") -> float:
     0.046517
     """
     epsilon = _check_epsilon(epsilon)
-    guess = check_integer("guess", guess, low=1)
+    guess = check_integer("guess", guess, low=1, high=_MOST_RECORDS)
     check_choice("metric", metric, METRICS)
     # From 1 on the flat part alone reaches ln 2.
     rise = 2 * math.sinh(min(epsilon, 1.0) / 2) ** 2
@@ -577,7 +583,8 @@ def release_auc(
         The true classes; 1 is positive.
     scores : array_like of finite numbers, shape (n,)
         Higher means more likely positive. They may depend on each record and on public things, such
-        as a model that was trained elsewhere, and not on the records together.
+        as a model that was trained elsewhere, and not on the records together. The type of an array
+        is public.
     epsilon : float
         The privacy cost, at least 1e-9 and finite.
     delta : float
@@ -764,9 +771,13 @@ class _Plan:
     @property
     def halvings(self) -> int:
         """How many halvings of 1 make the grid of the results."""
-        most = max(self.n // 2 if self.metric == "auc" else self.n, 1)
-        least_scale = self.multiplier * _BOUNDS[self.metric](most)
+        least_scale = self.multiplier * _BOUNDS[self.metric](_largest_class(self.metric, self.n))
         return min(max(math.ceil(20 - math.log2(least_scale)), 20), 52)
+
+
+def _largest_class(metric: str, n: int) -> int:
+    """Return the largest size of the class that decides the noise, but 1 if that is 0."""
+    return max(n // 2 if metric == "auc" else n, 1)
 
 
 def _plan(
@@ -778,11 +789,11 @@ def _plan(
         "delta", delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
     )
     check_choice("calibration", calibration, CALIBRATIONS)
-    most = max(n // 2 if metric == "auc" else n, 1)
+    most = _largest_class(metric, n)
     guess = max(n // 4, 1) if guess is None else check_integer("guess", guess, low=1, high=most)
     if delta:
-        beta = math.log1p(epsilon / 2 / max(1.0, math.log(2 / delta)))
-        noise, multiplier = "Laplace", 2 / epsilon
+        beta = math.log1p(epsilon / 2 / max(1.0, math.log(2) - math.log(delta)))
+        noise, multiplier = "Laplace", 2 / min(epsilon, _NOISELESS_EPSILON)
     else:
         beta = epsilon / 6 if calibration == "nissim" else best_beta(epsilon, guess, metric=metric)
         noise, multiplier = "Cauchy", cauchy_scale(epsilon, beta, calibration=calibration)
@@ -845,8 +856,13 @@ def _cauchy(rng: np.random.Generator) -> Fraction:
 
 def _laplace(rng: np.random.Generator) -> Fraction:
     """Draw a standard Laplace variable, from a logarithm with 60 digits."""
+    # A number below 2^128 has few digits left: a fresh one, 2^128 times smaller, takes its place.
+    # So the noise has no largest value, and keeps to its law however small delta is.
+    below, drawn = 2 * _RADIUS, _whole_number(rng)
+    while drawn < 2**128:
+        below, drawn = below * 2**128, _whole_number(rng)
     with localcontext(Context(prec=60)):
-        size = -(Decimal(2 * _whole_number(rng) + 1) / (2 * _RADIUS)).ln()
+        size = -(Decimal(2 * drawn + 1) / below).ln()
     return _either_sign(Fraction(size), rng)
 
 
@@ -858,21 +874,19 @@ def _either_sign(size: Fraction, rng: np.random.Generator) -> Fraction:
     return -size if rng.bytes(1)[0] % 2 else size
 
 
-def metric_interval(
-    release: MetricRelease, *, confidence: float = 0.95, at_least: int | None = None
-) -> Estimate:
+def metric_interval(release: MetricRelease, *, at_least: int, confidence: float = 0.95) -> Estimate:
     """Return an interval for the metric of the population that the test records come from.
 
     Parameters
     ----------
     release : MetricRelease
         From `release_auc` or `release_average_precision`.
+    at_least : int
+        The fewest records that the smaller class (for average precision: the positives) can have.
+        It must be public: a plan of the study or a noisy count will do. If there are fewer, the
+        interval is too narrow. The guess of the release is no such bound.
     confidence : float
         How often such intervals hold the truth, strictly between 0 and 1.
-    at_least : int, optional
-        The fewest records that the smaller class (for average precision: the positives) is thought
-        to have; by default the guess of the release. It must be public: a noisy count will do. If
-        there are fewer, the interval is too narrow.
 
     Returns
     -------
@@ -891,7 +905,9 @@ def metric_interval(
     records, on top of a normal variable of mean t and variance t (1 - t) / `at_least`, is that far
     off with probability (1 - confidence) / 2. No law of scores gives an AUC a larger variance (van
     Dantzig, 1951; Birnbaum and Klose, 1957), so the interval is wide for most. For average
-    precision it is the approximation of Boyd, Eng and Page (2013).
+    precision it is the approximation of Boyd, Eng and Page (2013). With little noise and fewer than
+    some three records out of order, `at_least` (1 - t) < 3, the normal law is too kind: 90 % may
+    then be 82 %.
 
     Examples
     --------
@@ -904,25 +920,27 @@ def metric_interval(
     if not isinstance(release, MetricRelease):
         raise TypeError(f"release must be a MetricRelease, got {type(release).__name__}")
     tail = (1 - check_probability("confidence", confidence)) / 2
-    size = release.guess
-    if at_least is not None:
-        size = check_integer("at_least", at_least, low=1, high=release.n)
+    most = _largest_class(release.metric, release.n)
+    size = check_integer("at_least", at_least, low=1, high=most)
+    released = check_real(
+        "release.value", release.value, low=0.0, high=1.0, allowed="a number in [0, 1]"
+    )
     scale = release.multiplier * _smooth(release.metric, size, release.beta)
     tail_of_noise = _laplace_tail if release.delta else _cauchy_tail
 
     def lower_end(value: float) -> float:
         def surprise(truth: float) -> float:
             sampled = truth + math.sqrt(truth * (1 - truth) / size) * _NODES
-            return float(np.mean(tail_of_noise((value - sampled) / scale))) - tail
+            return float(tail_of_noise((value - sampled) / scale) @ _WEIGHTS) - tail
 
         return 0.0 if surprise(0.0) >= 0 else float(optimize.brentq(surprise, 0.0, value))
 
-    return Estimate(release.value, lower_end(release.value), 1 - lower_end(1 - release.value))
+    return Estimate(released, lower_end(released), 1 - lower_end(1 - released))
 
 
 def _cauchy_tail(x: NDArray) -> NDArray:
     """Return the probability that a standard Cauchy variable is above x."""
-    return 0.5 - np.arctan(x) / np.pi
+    return np.arctan2(1.0, x) / np.pi
 
 
 def _laplace_tail(x: NDArray) -> NDArray:
@@ -969,8 +987,8 @@ def release_confusion_matrix(
     with probability proportional to ``exp(-epsilon |M - C|_1 / 2)``: exactly epsilon-private,
     since the sum of these weights is the same for all C. Three cells get discrete Laplace noise of
     scale 2 / epsilon and the fourth what is missing, kept with the probability that its size
-    deserves. The coins are exact for odds that are rounded to doubles, which may cost 1e-12 of
-    epsilon.
+    deserves. The coins are exact for odds that are rounded to doubles: half of epsilon is lowered
+    by 1e-12, which is more than the rounding costs.
 
     Examples
     --------
@@ -983,7 +1001,9 @@ def release_confusion_matrix(
     predictions = _check_classes("predictions", predictions)
     _check_lengths("predictions", predictions, "labels", labels)
     counts = np.bincount(2 * labels.astype(np.int8) + predictions.astype(np.int8), minlength=4)
-    tn, fp, fn, tp = (counts + _balanced_noise(epsilon / 2, np.random.default_rng(rng))).tolist()
+    tn, fp, fn, tp = (
+        counts + _balanced_noise(epsilon / 2 - 1e-12, np.random.default_rng(rng))
+    ).tolist()
     return ConfusionRelease(
         value=((tn, fp), (fn, tp)),
         epsilon=epsilon,
@@ -1090,7 +1110,7 @@ def _share(
 
 def _noise_form(one: NDArray, other: NDArray, epsilon: float) -> float:
     """Return the covariance of the noise in two sums of cells, 4.2 / epsilon^2 for a single one."""
-    return 5.6 / epsilon**2 * float(one @ other - one.sum() * other.sum() / 4)
+    return 5.6 / min(epsilon, 1e100) ** 2 * float(one @ other - one.sum() * other.sum() / 4)
 
 
 def binormal_roc(auc: float, false_positive_rate: ArrayLike) -> NDArray[np.float64]:
@@ -1183,7 +1203,8 @@ def reidentify_label(
     candidates = _candidates(positives, negatives)
     if decimals is not None:
         decimals = check_integer("decimals", decimals, low=0)
-        candidates = [np.round(found, decimals) for found in candidates]
+        # More decimals than a double has change nothing, and numpy cannot count them.
+        candidates = [np.round(found, min(decimals, 17)) for found in candidates]
     distances = [np.abs(found - published) for found in candidates]
     best = min(found.min(initial=np.inf) for found in distances) + 1e-12
     negative, positive = (np.count_nonzero(found <= best) for found in distances)
@@ -1207,7 +1228,7 @@ def _check_epsilon(epsilon: float) -> float:
 
 
 def _check_size(name: str, value: int) -> int:
-    return check_integer(name, value, low=0)
+    return check_integer(name, value, low=0, high=_MOST_RECORDS)
 
 
 def _check_classes(name: str, values: ArrayLike) -> NDArray:
@@ -1223,6 +1244,11 @@ def _check_numbers(name: str, values: ArrayLike) -> NDArray:
     array = as_array(name, values)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be real numbers, got {kind_of(array)}")
+    if not hasattr(values, "dtype"):
+        # One record with a fraction makes a list of whole numbers an array of doubles, and may so
+        # make ties of all others. As doubles each record is what it is by itself.
+        with np.errstate(over="ignore"):
+            array = array.astype(float)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers")
     return array

@@ -48,8 +48,8 @@ WORKING_CALLS = {
 
 NOT_A_NUMBER = {TypeError: ["1", None, True, np.True_, [1.0], 1j]}
 NOT_POSITIVE = {ValueError: [0, -1.0, math.nan, math.inf, -math.inf, 10**400], **NOT_A_NUMBER}
-NOT_A_SIZE = {ValueError: [-1, -(10**30)], TypeError: [2.0, "2", None, True, [2]]}
-NOT_A_COUNT = {ValueError: [0, -1, -(10**30)], TypeError: [2.0, "2", True, [2]]}
+NOT_A_SIZE = {ValueError: [-1, -(10**30), 10**30, 10**400], TypeError: [2.0, "2", None, True, [2]]}
+NOT_A_COUNT = {ValueError: [0, -1, -(10**30), 10**400], TypeError: [2.0, "2", True, [2]]}
 NOT_A_SHARE = {ValueError: [-1e-300, 1.1, math.nan, math.inf], **NOT_A_NUMBER}
 NOT_A_PROBABILITY = {ValueError: [0, 1, -0.1, math.nan, math.inf], **NOT_A_NUMBER}
 NOT_A_WORD = {ValueError: ["", "Half", "average"], TypeError: [1, ["half"], b"half"]}
@@ -118,7 +118,7 @@ REFUSED = {
         },
         "ap_local_sensitivity": {
             "positives": [NOT_A_SIZE],
-            "negatives": [{ValueError: [-1], TypeError: [2.0, "2", True, [2]]}],
+            "negatives": [{ValueError: [-1, 10**400], TypeError: [2.0, "2", True, [2]]}],
         },
         "ap_smooth_sensitivity": {"positives": [NOT_A_SIZE], "beta": [NOT_POSITIVE]},
         "cauchy_scale": {
@@ -158,7 +158,7 @@ REFUSED = {
         "metric_interval": {
             "release": [{TypeError: [0.5, None, MATRIX, "release"]}],
             "confidence": [NOT_A_PROBABILITY],
-            "at_least": [NOT_A_COUNT, {ValueError: [5]}],
+            "at_least": [NOT_A_COUNT, NO_WORD, {ValueError: [3, 5]}],
         },
         "release_confusion_matrix": {
             "labels": TWO_CLASSES,

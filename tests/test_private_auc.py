@@ -122,9 +122,20 @@ def test_the_type_of_labels_and_scores_does_not_matter(dtype, kind):
 
 
 def test_large_whole_scores_are_not_rounded_into_ties():
-    assert auc([0, 1], [2**60, 2**60 + 1]) == 1.0
+    assert auc([0, 1], np.array([2**60, 2**60 + 1])) == 1.0
     assert auc([0, 1], np.array([2**64 - 2, 2**64 - 1], dtype=np.uint64)) == 1.0
     assert auc([0, 1], [-0.0, 0.0]) == 0.5
+
+
+def test_a_record_with_a_fraction_does_not_make_ties_of_all_others():
+    labels, scores = [0, 0, 0, 1, 1, 1], [2**60 + i for i in range(6)]
+    for neighbour in (0.5, 2.0**61, np.longdouble(0.5)):
+        for ties in private_auc.AUC_TIES:
+            here = auc(labels, scores, ties=ties)
+            there = auc(labels, [*scores[:5], neighbour], ties=ties)
+            assert abs(here - there) <= auc_local_sensitivity(3, 3)
+        precisions = [average_precision(labels, [*scores[:5], s]) for s in (scores[5], neighbour)]
+        assert abs(precisions[0] - precisions[1]) <= ap_local_sensitivity(3)
 
 
 def test_without_noise_a_missing_class_is_an_error():
@@ -515,6 +526,48 @@ def test_the_beta_of_the_source_for_laplace_noise_fails_for_a_large_epsilon():
     assert worst_delta(15.0, 15 / (2 * math.log(2 / 1e-9))) == pytest.approx(1.095e-9, rel=1e-3)
 
 
+class Dictated:
+    """A generator whose bytes spell given whole numbers."""
+
+    def __init__(self, *numbers):
+        self.numbers = iter(numbers)
+
+    def bytes(self, length):
+        return next(self.numbers).to_bytes(length, "little")
+
+
+def test_laplace_noise_has_no_largest_value():
+    drawn = [private_auc._laplace(Dictated(*words, 0)) for words in [(2**255,), (0, 2**255)]]
+    assert [float(size) for size in drawn] == pytest.approx([math.log(2), 129 * math.log(2)])
+    # The number that is replaced does not matter, the last one that is kept follows on it.
+    drawn = [private_auc._laplace(Dictated(*words, 1)) for words in [(2**128,), (7, 2**256 - 1)]]
+    assert [float(size) for size in drawn] == pytest.approx([-128 * math.log(2)] * 2)
+    twice = private_auc._laplace(Dictated(2**128 - 1, 0, 2**255, 0))
+    assert float(twice) == pytest.approx(257 * math.log(2))
+
+
+def test_a_delta_as_small_as_doubles_go_makes_beta_small_and_not_zero():
+    for delta in (1e-300, 5e-324):
+        release = release_auc([0, 1], [1, 2], 1.0, delta=delta, rng=0)
+        assert release.beta == pytest.approx(math.log1p(0.5 / math.log(2e300)), rel=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("function", RELEASES)
+@pytest.mark.parametrize("options", [{}, {"delta": 1e-9}, {"calibration": "nissim"}])
+def test_no_epsilon_is_too_large(function, options):
+    for epsilon in (1e20, 1e300, 1.7e308):
+        released = function(LABELS, SCORES, epsilon, rng=0, **options)
+        truth = (auc if function is release_auc else average_precision)(LABELS, SCORES)
+        assert (float(released), released.epsilon) == (pytest.approx(truth, abs=1e-12), epsilon)
+        # However little noise, the heaviest tails are still drawn from: nothing is impossible.
+        assert released.multiplier * 2.0**200 > 1
+        estimate = metric_interval(released, at_least=20)
+        assert estimate.low < truth < estimate.high
+    matrix = release_confusion_matrix(LABELS, LABELS, 1.7e308, rng=0)
+    assert confusion_metrics(matrix)["accuracy"].value == 1.0
+
+
 # Releases.
 
 
@@ -702,7 +755,7 @@ def test_an_interval_depends_on_the_released_value_and_public_numbers_only(funct
     intervals = set()
     for labels in every_labelling(4):
         released = function(labels, [1, 2, 3, 4], 2.0, rng=0)
-        intervals.add(metric_interval(dataclasses.replace(released, value=0.6)))
+        intervals.add(metric_interval(dataclasses.replace(released, value=0.6), at_least=1))
     assert len(intervals) == 1
 
 
@@ -758,7 +811,7 @@ def drawn_intervals(function, draw, epsilon, size, runs=500, **options):
     rng = np.random.default_rng(9)
     for _ in range(runs):
         release = function(*draw(rng), epsilon, guess=size, rng=rng, **options)
-        yield metric_interval(release, confidence=0.9)
+        yield metric_interval(release, confidence=0.9, at_least=size)
 
 
 def decided_by_positives(rng):
@@ -801,20 +854,44 @@ def test_intervals_grow_with_confidence_and_shrink_with_records():
         for estimate in (
             metric_interval(release, confidence=0.99, at_least=10),
             metric_interval(release, at_least=10),
-            metric_interval(release),
+            metric_interval(release, at_least=20),
             metric_interval(release, at_least=40),
         )
     ]
     assert widths == sorted(widths, reverse=True)
-    assert metric_interval(release) == metric_interval(release, at_least=20)
+    assert len(set(widths)) == 4
+
+
+def test_an_interval_asks_for_a_bound_that_can_be_true():
+    release = release_auc(LABELS, SCORES, 3.0, rng=1)
+    with pytest.raises(TypeError, match="at_least"):
+        metric_interval(release)
+    with pytest.raises(ValueError, match=r"at_least must be an integer in \[1, 40\], got 41"):
+        metric_interval(release, at_least=41)
+    release = release_average_precision(LABELS, SCORES, 3.0, rng=1)
+    assert metric_interval(release, at_least=80).high <= 1
+    for value in (math.nan, -0.1, 1.5):
+        with pytest.raises(ValueError, match=r"release.value must be a number in \[0, 1\]"):
+            metric_interval(dataclasses.replace(release, value=value), at_least=20)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.99999, 1 - 1e-9])
+def test_without_noise_an_interval_is_wilsons_at_any_confidence(confidence):
+    labels = np.arange(2000) < 1000
+    release = dataclasses.replace(release_auc(labels, labels, 60.0, rng=0), value=0.8)
+    z = -stats.norm.ppf((1 - confidence) / 2)
+    middle, reach = 0.8 + z**2 / 2000, z * math.sqrt(0.8 * 0.2 / 1000 + z**2 / 4e6)
+    expected = [(middle + sign * reach) / (1 + z**2 / 1000) for sign in (-1, 1)]
+    found = metric_interval(release, confidence=confidence, at_least=1000)
+    assert found[1:] == pytest.approx(expected, rel=2e-4)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 1e-9, 0.5])
 def test_an_interval_stays_within_zero_and_one_and_holds_the_release(value):
     release = dataclasses.replace(release_auc(LABELS, SCORES, 2.0, rng=1), value=value)
-    estimate = metric_interval(release)
+    estimate = metric_interval(release, at_least=20)
     assert 0 <= estimate.low <= value <= estimate.high <= 1
-    mirrored = metric_interval(dataclasses.replace(release, value=1 - value))
+    mirrored = metric_interval(dataclasses.replace(release, value=1 - value), at_least=20)
     assert mirrored.low == pytest.approx(1 - estimate.high, abs=1e-9)
 
 
@@ -843,6 +920,21 @@ def test_the_noise_of_a_confusion_matrix_has_its_law():
     seen = np.array([np.count_nonzero((np.array(drawn) == z).all(axis=1)) for z in near])
     observed, expected = np.append(seen, 5000 - seen.sum()), np.append(law, 1 - law.sum())
     assert stats.chisquare(observed, 5000 * expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1.0])
+def test_the_rounding_of_coins_is_paid_for(monkeypatch, epsilon):
+    rates = []
+
+    def zero(rate, rng):
+        rates.append(rate)
+        return np.zeros(4, dtype=int)
+
+    monkeypatch.setattr(private_auc, "_balanced_noise", zero)
+    release_confusion_matrix([0, 1], [0, 1], epsilon)
+    # The worst rounding of an exponential of at most 700, twice, and of three binary expansions.
+    assert 2 * (rates[0] + 700 * 2.0**-53) + 1e-13 <= epsilon
+    assert rates[0] == pytest.approx(epsilon / 2, rel=0.003)
 
 
 def test_there_are_ten_r_squared_plus_two_matrices_at_distance_r():
@@ -990,6 +1082,8 @@ def test_of_equal_matches_the_more_frequent_label_wins_and_zero_in_a_draw():
     assert reidentify_label([0, 1], [1, 2], 0.5) == 0
     # Rounded to no decimals, one match of a negative stands against two of a positive.
     assert reidentify_label([0, 1, 1], [1, 2, 3], 1.0, decimals=0) == 1
+    for decimals in (17, 400, 10**400):
+        assert reidentify_label([0, 1, 1], [1, 2, 3], 0.5, decimals=decimals) == 0
     # With a single class known, only the other one leaves an AUC at all.
     assert reidentify_label([1, 1], [1, 2], 0.5) == 0
     assert reidentify_label([0, 0], [1, 2], 0.5) == 1
