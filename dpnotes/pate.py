@@ -420,7 +420,8 @@ def confident_gnmax(
 
     Notes
     -----
-    Algorithm 1 of Papernot et al. (2018); noise as in `gnmax`.
+    Algorithm 1 of Papernot et al. (2018); noise as in `gnmax`. To stop after so many answers, as
+    `gnmax_data_independent_epsilon` supposes, ask one query at a time, or drop all later answers.
 
     Examples
     --------
@@ -1064,6 +1065,7 @@ def lnmax_epsilon(
     -------
     PrivacyCost
         Its order is the best moment out of `orders`. It depends on the votes: do not publish it.
+        Where teachers disagree, `lnmax_data_independent_epsilon` may be smaller, and holds too.
 
     Raises
     ------
@@ -1681,8 +1683,9 @@ def release_epsilon(
     -------
     Release
         Its value estimates, without bias, the epsilon at `delta` of all answers and this release
-        together. Its epsilon is what this release costs alone. It may come out too low: the
-        deviation of the noise depends on the votes, and is a secret too.
+        together, and is the number to report. Its epsilon is what this release costs alone. The
+        value may come out too low: the deviation of the noise depends on the votes, and is a secret
+        too.
 
     Raises
     ------

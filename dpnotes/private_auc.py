@@ -596,7 +596,9 @@ def release_auc(
         As in `auc`.
     guess : int, optional
         A *public* guess of the size of the smaller class, by default a quarter of n. A wrong one
-        costs accuracy and never privacy. It decides beta in the exact calibration.
+        costs accuracy and never privacy. It decides beta in the exact calibration. Below an epsilon
+        of about 1 a rare class needs it: with 109 positives among 3,000 at epsilon 0.1, the noise
+        is 33 times smaller with a guess of 90 than with the default.
     rng : Generator, int or None
         Where the randomness comes from, as in `numpy.random.default_rng`.
 
