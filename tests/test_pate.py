@@ -1336,6 +1336,6 @@ def test_the_smooth_sensitivity_of_2018_on_mnist(released):
 def test_the_analysis_of_2018_on_adult(released):
     votes = released("adult_250_teachers")[:1500]
     cost = pate.confident_gnmax_epsilon(votes, 300, 200, 40, 1e-5, conversion="classic")
-    # Published: 524 answers at 1.90, with the release of epsilon and by lot.
+    # The paper is quoted with 524 answers at 1.90, which no setting that we tried explains.
     assert cost.answered == pytest.approx(538.26, abs=5e-3)
     assert float(cost) == pytest.approx(1.678, abs=5e-4)
