@@ -1,4 +1,5 @@
 import dataclasses
+import decimal
 import itertools
 import math
 from fractions import Fraction
@@ -601,9 +602,18 @@ def test_no_two_neighbours_have_densities_further_apart_than_epsilon(epsilon, me
         assert worst > 0.9 * epsilon
 
 
-def clipped(law):
-    """Return the distribution function of a noisy number that is clipped to [0, 1]."""
-    return lambda x: np.where(x >= 1, 1.0, law.cdf(x))
+def test_the_rounding_of_doubles_is_paid_for():
+    best, worst = (np.array([2.0]), np.array([1.0])), (np.array([1.0]), np.array([2.0]))
+    for epsilon in np.geomspace(1e-9, 60, 99).tolist():
+        plan = private_auc._plan("auc", 2, epsilon, 0.0, "exact", None)
+        one, scale = private_auc._centre_and_scale(plan, *best, "half")
+        other, same = private_auc._centre_and_scale(plan, *worst, "half")
+        assert (one - other, same) == (1, scale)
+        # The loss is 2 arsinh(1 / (2 scale)), here with 50 digits.
+        with decimal.localcontext(decimal.Context(prec=50)):
+            growth = (decimal.Decimal(epsilon) / 2).exp()
+            ratio = (Fraction(growth) - 1 / Fraction(growth)) * scale
+        assert 1 <= ratio < 1 + 1e-5
 
 
 RNG = np.random.default_rng(7)
