@@ -17,8 +17,8 @@ them in its own way, and every answer is drawn by the mechanisms of `dpnotes.pat
 after FixMatch (Sohn et al., 2020): what it believes of a shifted image, when it is confident, is
 what it has to say of the same image turned, sheared, scaled and with a square cut out. All settings
 of one seed are one ensemble, with the same initial weights, order and distortions. Two kinds of
-students bound the private ones from above: "plurality" learns from votes without noise, "private
-data" from the 60,000 images themselves.
+students show what privacy takes: "plurality" learns from votes without noise, "private data" from
+the 60,000 images themselves.
 
 What was chosen after looking: how teachers and students train was settled by accuracy on the pool,
 with its true labels, in a few trials, and by the time that two cores have; the cost of that choice
