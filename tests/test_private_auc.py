@@ -965,6 +965,9 @@ def test_cells_vary_less_than_with_independent_noise():
     drawn = [private_auc._balanced_noise(0.05, rng) for _ in range(4000)]
     assert np.var(drawn, axis=0) == pytest.approx(np.full(4, 4.2 / 0.1**2), rel=0.15)
     assert np.mean(drawn, axis=0) == pytest.approx(np.zeros(4), abs=1.5)
+    cells = np.eye(4)
+    stated = [[private_auc._noise_form(one, other, 0.1) for one in cells] for other in cells]
+    np.testing.assert_allclose(np.cov(drawn, rowvar=False), stated, atol=0.12 * 420)
 
 
 def test_metrics_of_a_confusion_matrix_are_scikit_learns():
@@ -1064,13 +1067,17 @@ def test_the_attack_finds_no_more_in_a_private_auc_than_epsilon_allows():
     assert found <= math.exp(0.5) / (1 + math.exp(0.5)) + 3 * math.sqrt(0.25 / 600)
 
 
-def nearest_label(known, published):
+def nearest_label(known, published, decimals):
     """Return the label whose AUC comes nearest, over all gaps between known scores."""
+
+    def rounded(area):
+        return area if decimals is None else Fraction(float(np.round(float(area), decimals)))
+
     levels = sorted({score for _, score in known})
     places = [levels[0] - 1, *(level + 0.5 for level in levels)]
     trials = [[*known, (label, place)] for place in places for label in (0, 1)]
     matches = [
-        (abs(auc_of_pairs(trial, "half") - published), trial[-1][0])
+        (abs(rounded(auc_of_pairs(trial, "half")) - published), trial[-1][0])
         for trial in trials
         if len({label for label, _ in trial}) == 2
     ]
@@ -1080,11 +1087,15 @@ def nearest_label(known, published):
 
 
 @given(
-    known=records, published=st.one_of(st.floats(0, 1), st.integers(0, 60).map(lambda k: k / 60))
+    known=records,
+    published=st.one_of(st.floats(0, 1), st.integers(0, 60).map(lambda k: k / 60)),
+    decimals=st.sampled_from([None, 0, 1, 2]),
 )
-def test_the_attack_tries_every_rank_with_both_labels(known, published):
-    found = reidentify_label(*columns(known), published)
-    assert found == nearest_label(known, Fraction(published))
+def test_the_attack_tries_every_rank_with_both_labels(known, published, decimals):
+    if decimals is not None:
+        published = round(published, decimals)
+    found = reidentify_label(*columns(known), published, decimals=decimals)
+    assert found == nearest_label(known, Fraction(published), decimals)
 
 
 def test_of_equal_matches_the_more_frequent_label_wins_and_zero_in_a_draw():
