@@ -519,6 +519,8 @@ def test_laplace_noise_has_at_most_the_delta_that_it_states(epsilon, delta):
     release = release_auc([0, 1], [1, 2], epsilon, delta=delta, rng=0)
     assert release.multiplier == 2 / epsilon
     assert release.beta <= epsilon / (2 * math.log(2 / delta))
+    # A larger one would spend on a wider noise what is left for a shifted one.
+    assert release.beta <= epsilon / 2
     assert worst_delta(epsilon, release.beta) <= delta * (1 + 1e-6)
 
 
@@ -545,6 +547,22 @@ def test_laplace_noise_has_no_largest_value():
     assert [float(size) for size in drawn] == pytest.approx([-128 * math.log(2)] * 2)
     twice = private_auc._laplace(Dictated(2**128 - 1, 0, 2**255, 0))
     assert float(twice) == pytest.approx(257 * math.log(2))
+
+
+def test_laplace_noise_has_more_digits_than_any_grid():
+    word = 0x9E3779B97F4A7C15 << 190
+    with decimal.localcontext(decimal.Context(prec=90)):
+        expected = -((decimal.Decimal(2 * word + 1) / 2**257).ln())
+    assert abs(private_auc._laplace(Dictated(word, 0)) - Fraction(expected)) < Fraction(1, 10**55)
+
+
+def test_cauchy_noise_is_the_slope_of_a_point_inside_the_disc():
+    x, y, largest = 3 * 2**250, 2**254 + 5, 2**256 - 1
+    assert private_auc._cauchy(Dictated(x, y, 0)) == Fraction(2 * x + 1, 2 * y + 1)
+    assert private_auc._cauchy(Dictated(largest, 2**255, x, y, 1)) == -Fraction(
+        2 * x + 1, 2 * y + 1
+    )
+    assert private_auc._cauchy(Dictated(largest // 2, 0, 0)) == largest
 
 
 def test_a_delta_as_small_as_doubles_go_makes_beta_small_and_not_zero():
