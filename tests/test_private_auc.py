@@ -988,6 +988,20 @@ def test_cells_vary_less_than_with_independent_noise():
     np.testing.assert_allclose(np.cov(drawn, rowvar=False), stated, atol=0.12 * 420)
 
 
+def test_an_interval_knows_the_width_and_the_heavy_tails_of_the_noise():
+    rng, epsilon = np.random.default_rng(6), 1e-4
+    noise = np.array([private_auc._balanced_noise(epsilon / 2, rng) for _ in range(12_000)])
+    release = dataclasses.replace(
+        release_confusion_matrix([0], [0], epsilon, rng=0),
+        value=((400_000, 100_000), (100_000, 400_000)),
+    )
+    for confidence in (0.9, 0.95, 0.99):
+        found = confusion_metrics(release, confidence=confidence)["accuracy"]
+        expected = np.quantile(np.abs(noise[:, 0] + noise[:, 3]), confidence)
+        # The correction is for a single cell, whose tails are heavier than those of a sum of two.
+        assert 0.97 < (found.high - found.low) / 2 * 1e6 / expected < 1.25
+
+
 def test_metrics_of_a_confusion_matrix_are_scikit_learns():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
