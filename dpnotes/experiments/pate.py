@@ -128,7 +128,7 @@ SETTINGS = (
     Setting("confident gnmax, twice the noise", "confident gnmax", 640, 80.0, 200.0, 300.0, 286),
 )
 SEEDS = 10
-SMALL_SEEDS = 2
+SMALL_SEEDS = 4
 CUT = f"What two processor cores do: all settings with the first {SMALL_SEEDS} seeds of {SEEDS}."
 
 
