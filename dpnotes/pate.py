@@ -429,9 +429,9 @@ def confident_gnmax(
     array([ 1, -1])
     """
     table, single = _check_votes(votes, at_least=1)
-    threshold = _check_threshold(threshold)
-    sigma_threshold = _check_scale("sigma_threshold", sigma_threshold)
-    sigma_answer = _check_scale("sigma_answer", sigma_answer)
+    threshold, sigma_threshold, sigma_answer = _check_confident(
+        threshold, sigma_threshold, sigma_answer
+    )
     rng = np.random.default_rng(rng)
     answers = np.full(len(table), -1)
     sure = _reaches(table, np.zeros(table.shape), threshold, sigma_threshold, rng)
@@ -491,9 +491,9 @@ def interactive_gnmax(
     """
     table, single = _check_votes(votes, at_least=1)
     student = _check_student(student, table, single)
-    threshold = _check_threshold(threshold)
-    sigma_threshold = _check_scale("sigma_threshold", sigma_threshold)
-    sigma_answer = _check_scale("sigma_answer", sigma_answer)
+    threshold, sigma_threshold, sigma_answer = _check_confident(
+        threshold, sigma_threshold, sigma_answer
+    )
     confidence = check_probability("confidence", confidence)
     rng = np.random.default_rng(rng)
     own = np.where(student.max(axis=1) > confidence, student.argmax(axis=1), -1)

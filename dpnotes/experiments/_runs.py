@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import dpnotes
+from dpnotes import datasets
 
 
 def commit() -> str:
@@ -51,6 +52,12 @@ def _processor() -> str:
 def read(path: Path) -> dict[str, Any]:
     """Read a document."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_images(path: str) -> datasets.ImageData:
+    """Read images from a file that ``python -m dpnotes.datasets NAME --out FILE`` wrote."""
+    with np.load(path, allow_pickle=False) as archive:
+        return datasets.ImageData(*(archive[name] for name in datasets.ImageData._fields))
 
 
 def write(path: Path, document: dict[str, Any], rows: Sequence[str]) -> None:

@@ -769,13 +769,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _load(path: str | None) -> datasets.ImageData:
-    if path is None:
-        return datasets.load_mnist()
-    with np.load(path, allow_pickle=False) as archive:
-        return datasets.ImageData(*(archive[name] for name in datasets.ImageData._fields))
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Measure, or join what was measured; see ``--help``.
 
@@ -794,7 +787,7 @@ def main(arguments: list[str] | None = None) -> int:
         _runs.write(chosen.out, merge([_runs.read(path) for path in chosen.merge]), _ROWS)
         return 0
     commit = _runs.commit()
-    images = _load(chosen.images)
+    images = _runs.read_images(chosen.images) if chosen.images else datasets.load_mnist()
     teaching = _teach(chosen, images, commit)
     number, total = chosen.part
     most = SMALL_SEEDS if chosen.small else SEEDS

@@ -192,8 +192,7 @@ def load_images(data: str, path: str | None = None) -> Images:
     """
     check_choice("data", data, tuple(DATA))
     if path is not None:
-        with np.load(path, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in Images._fields}
+        found = _runs.read_images(path)._asdict()
     elif data == "mnist":
         found = datasets.load_mnist()._asdict()
     else:
