@@ -12,6 +12,9 @@ import dpnotes
 # The command line of a module has a help page in place of examples.
 COMMANDS = {"main"}
 
+# Packages of command lines, whose names nobody imports.
+LONG_RUNS = {"experiments"}
+
 # The extras of the package may be missing; where they are, these modules cannot be imported.
 NEED = {"symmetric_loss": "torch", "training": "torch", "elun": "sklearn"}
 
@@ -129,9 +132,9 @@ CONTRACT = {
 
 def public_modules():
     """Return the modules of the package, without those whose extras are not installed."""
-    names = [found.name for found in pkgutil.iter_modules(dpnotes.__path__) if not found.ispkg]
+    names = [found.name for found in pkgutil.iter_modules(dpnotes.__path__)]
     modules = []
-    for name in (name for name in names if not name.startswith("_")):
+    for name in (name for name in names if not name.startswith("_") and name not in LONG_RUNS):
         try:
             modules.append(importlib.import_module(f"dpnotes.{name}"))
         except ModuleNotFoundError as missing:
@@ -144,8 +147,14 @@ def defined_in(module, kind):
     return [
         thing
         for name, thing in inspect.getmembers(module, kind)
-        if thing.__module__ == module.__name__ and not name.startswith("_")
+        if not name.startswith("_") and belongs_to(module, thing)
     ]
+
+
+def belongs_to(module, thing):
+    """Say whether a module, or a file of a package, defines a thing rather than imports it."""
+    home = thing.__module__
+    return home == module.__name__ or home.startswith(module.__name__ + ".")
 
 
 MODULES = public_modules()
@@ -197,6 +206,19 @@ def test_every_module_and_class_says_what_it_is(module):
     assert inspect.getdoc(module)
     for thing in defined_in(module, inspect.isclass):
         assert vars(thing).get("__doc__"), thing.__name__
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_a_package_lists_its_public_names_and_no_file_of_it_hides_one(module):
+    if not hasattr(module, "__path__"):
+        return
+    listed = set(module.__all__)
+    assert listed == {name for name in listed if hasattr(module, name)}
+    for found in pkgutil.iter_modules(module.__path__):
+        file = importlib.import_module(f"{module.__name__}.{found.name}")
+        for kind in (inspect.isfunction, inspect.isclass):
+            hidden = {thing.__name__ for thing in defined_in(file, kind)} - listed - COMMANDS
+            assert not hidden or found.name.startswith("_"), (found.name, hidden)
 
 
 def test_a_bare_function_would_be_noticed():

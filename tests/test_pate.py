@@ -203,7 +203,7 @@ def test_noise_is_discrete_laplace_and_discrete_gaussian(scale):
     rng = np.random.default_rng(2)
     for noise, weights in [
         (_coins.discrete_laplace, np.exp(-np.abs(span) / scale)),
-        (pate._gaussian_noise, np.exp(-(span**2) / (2 * scale**2))),
+        (_coins.discrete_gaussian, np.exp(-(span**2) / (2 * scale**2))),
     ]:
         drawn = noise(size, scale, rng)
         assert drawn.dtype == np.int64
@@ -314,7 +314,7 @@ def test_confident_answers_come_as_often_as_the_threshold_lets_them():
 
 
 def test_a_threshold_that_is_just_reached_is_reached(monkeypatch):
-    monkeypatch.setattr(pate, "_gaussian_noise", lambda size, scale, rng: np.zeros(size, int))
+    monkeypatch.setattr(pate, "discrete_gaussian", lambda size, scale, rng: np.zeros(size, int))
     table = [[9, 1], [10, 0], [11, 2]]
     assert pate.confident_gnmax(table, 10, 1.0, 1.0).tolist() == [-1, 0, 0]
     # However little a threshold is above a count, that count is below it.

@@ -37,7 +37,7 @@ from dpnotes._checks import (
     check_real,
     kind_of,
 )
-from dpnotes._coins import discrete_laplace, flip_each
+from dpnotes._coins import discrete_gaussian, discrete_laplace
 from dpnotes.release import Release
 
 NOISES = ("laplace", "gaussian", "gumbel")
@@ -330,8 +330,8 @@ def lnmax(
     its scale (or 2^-30 votes, if that is more); a tie is decided by lot. Sums of whole numbers
     leave no trace in their last digits, as sums of floats do (Mironov, 2012), and each query costs
     at most 2 gamma, up to 1e-13 nats for the rounded odds of the coins. From a scale of 0.001 votes
-    on, the law is that of `output_distribution` up to about 1e-12. Noise beyond 700 scales, of
-    probability 1e-304, never comes.
+    on, the law is that of `output_distribution` up to about 1e-12. Noise beyond 1,400 scales
+    never comes: exact noise would be there with a probability below 1e-304.
 
     The draws are as good as numpy's generator, which is made for simulation: this is a teaching
     implementation and not one for secrets under attack.
@@ -383,7 +383,7 @@ def gnmax(
     """
     table, single = _check_votes(votes, at_least=1)
     sigma = _check_scale("sigma", sigma)
-    winners = _noisy_winners(table, sigma, _gaussian_noise, np.random.default_rng(rng))
+    winners = _noisy_winners(table, sigma, discrete_gaussian, np.random.default_rng(rng))
     return int(winners[0]) if single else winners
 
 
@@ -435,7 +435,7 @@ def confident_gnmax(
     rng = np.random.default_rng(rng)
     answers = np.full(len(table), -1)
     sure = _reaches(table, np.zeros(table.shape), threshold, sigma_threshold, rng)
-    answers[sure] = _noisy_winners(table[sure], sigma_answer, _gaussian_noise, rng)
+    answers[sure] = _noisy_winners(table[sure], sigma_answer, discrete_gaussian, rng)
     return int(answers[0]) if single else answers
 
 
@@ -499,7 +499,7 @@ def interactive_gnmax(
     own = np.where(student.max(axis=1) > confidence, student.argmax(axis=1), -1)
     expected = student * table.sum(axis=1, keepdims=True)
     news = _reaches(table, expected, threshold, sigma_threshold, rng)
-    own[news] = _noisy_winners(table[news], sigma_answer, _gaussian_noise, rng)
+    own[news] = _noisy_winners(table[news], sigma_answer, discrete_gaussian, rng)
     return int(own[0]) if single else own
 
 
@@ -537,26 +537,8 @@ def _reaches(
     # 2^62 steps are twice the largest count: where more are expected, the excess is no maximum.
     expected = np.rint(np.minimum(expected * steps, 2.0**62))
     excess = (table << _grid(sigma)) - expected.astype(np.int64)
-    noisy = excess.max(axis=1) + _gaussian_noise(len(table), sigma * steps, rng)
+    noisy = excess.max(axis=1) + discrete_gaussian(len(table), sigma * steps, rng)
     return noisy >= math.ceil(threshold * steps)
-
-
-def _gaussian_noise(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw whole numbers x with probability proportional to exp(-x^2 / (2 scale^2)).
-
-    Discrete Laplace noise is proposed, and kept with the probability that makes up the difference
-    (Canonne, Kamath and Steinke, 2020, Algorithm 3).
-    """
-    width = math.floor(scale) + 1
-    kept, missing = [], size
-    while missing > 0:
-        proposed = discrete_laplace(int(missing * 1.35) + 16, width, rng)
-        excess = (np.abs(proposed) - scale * (scale / width)) / scale
-        chances = np.exp(np.maximum(-excess * excess / 2, -700.0))
-        proposed = proposed[flip_each(np.minimum(chances, 1 - 2.0**-53), rng)]
-        kept.append(proposed[:missing])
-        missing -= proposed.size
-    return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
 
 
 # What an answer costs: the chance of another label than the plurality's.
