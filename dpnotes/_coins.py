@@ -87,7 +87,7 @@ def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.nd
 def discrete_gaussian(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
     """Draw whole numbers x with probability proportional to exp(-x^2 / (2 scale^2)).
 
-    The scale is at least 1e-9. Discrete Laplace noise is proposed, and kept with the probability that makes up the difference
+    Discrete Laplace noise is proposed, and kept with the probability that makes up the difference
     (Canonne, Kamath and Steinke, 2020, Algorithm 3).
     """
     width = math.floor(scale) + 1
