@@ -1,13 +1,15 @@
 """Is it really private? Two ways to check a mechanism without trusting what it says of itself.
 
-A mechanism whose output law can be written down is checked exactly (`exact_epsilon`). Any other
-one is run many times on two neighbouring data sets (`epsilon_lower_bound`). Neither knows which
-mechanism it has before it.
+A mechanism whose output distribution can be written down is checked exactly (`exact_epsilon`, and
+`exact_delta` where a delta is allowed). Any other one is run many times on two neighbouring data
+sets (`epsilon_lower_bound`). None of them knows which mechanism it has before it.
 
-To grade an assignment, ask for the law of the outputs where there are few of them: `exact_epsilon`
-is then the answer, with no chance in it. Otherwise run the student's function. A lower bound above
-the promised epsilon refutes it, wrongly at most once in twenty times at the usual confidence; one
-below it proves nothing, so look at more trials and other neighbours.
+To grade an assignment, ask for the distribution of the outputs where there are few of them:
+`exact_epsilon` is then the answer, with no chance in it. Otherwise run the student's function. A
+lower bound above the promised epsilon refutes it. If the runs are independent, which means that
+nothing one run leaves behind changes a later one, this is wrong at most once in twenty times at the
+usual confidence. A bound below the promise proves nothing, so look at more trials and other
+neighbours.
 
 >>> def submission(answer, rng):  # claims epsilon = 1, and keeps nine answers out of ten
 ...     return answer if rng.random() < 0.9 else not answer
@@ -43,7 +45,7 @@ _CAUTION = 30  # the best of many events looks better than it is: choose at a sm
 def exact_epsilon(
     output_distribution: ArrayLike, *, neighbours: Iterable[tuple[int, int]] | None = None
 ) -> float:
-    """Return the epsilon that a mechanism really has, from the law of its outputs.
+    """Return the epsilon that a mechanism really has, from the distribution of its outputs.
 
     Parameters
     ----------
@@ -86,10 +88,70 @@ def exact_epsilon(
     rows = _check_distribution(output_distribution)
     if neighbours is None:
         return _largest_loss(rows.max(axis=0), rows.min(axis=0))
-    pairs = _check_pairs(neighbours, len(rows))
-    block = max(1, _PAIR_BLOCK // (2 * rows.shape[1]))
-    gathered = (rows[pairs[start : start + block]] for start in range(0, len(pairs), block))
-    return max(_largest_loss(both.max(axis=1), both.min(axis=1)) for both in gathered)
+    return max(
+        _largest_loss(np.maximum(first, second), np.minimum(first, second))
+        for first, second in _rows_of_pairs(rows, neighbours)
+    )
+
+
+def exact_delta(
+    output_distribution: ArrayLike,
+    epsilon: float,
+    *,
+    neighbours: Iterable[tuple[int, int]] | None = None,
+) -> float:
+    """Return the smallest delta that a mechanism needs beside an epsilon.
+
+    Parameters
+    ----------
+    output_distribution : array_like of shape (inputs, outputs)
+        Row i holds the probability of every output on input i. Rows sum to 1 within 1e-9.
+    epsilon : float
+        The epsilon that is claimed, in nats, finite and at least 0.
+    neighbours : iterable of (int, int), optional
+        The pairs of rows that are neighbours; each is compared in both directions. By default every
+        two rows are, as in the local model.
+
+    Returns
+    -------
+    float
+        A probability: 0 from `exact_epsilon` of the same table on, and at epsilon 0 the largest
+        total variation distance of two neighbours. A single row has no neighbour: 0.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative or not finite, if the matrix is empty or not 2-D, if an entry is not
+        a probability, if a row does not sum to 1, or if `neighbours` is empty or points outside
+        the rows.
+    TypeError
+        If epsilon is not a real number, the matrix does not hold any, or `neighbours` does not hold
+        pairs of integers.
+
+    Notes
+    -----
+    A mechanism is (epsilon, delta)-differentially private if P(S) <= exp(epsilon) Q(S) + delta for
+    the output distributions P, Q of all neighbours and all sets S (Dwork, Kenthapadi, McSherry,
+    Mironov and Naor, 2006). The worst S holds exactly the outputs o with P(o) > exp(epsilon) Q(o),
+    so the smallest delta is the sum of the positive parts of P(o) - exp(epsilon) Q(o). Single
+    outputs are not enough here: each may exceed by little, and all of them together by much.
+
+    Examples
+    --------
+    >>> one_in_a_thousand = [[0.999, 0.001, 0.0], [0.999, 0.0, 0.001]]  # publishes the truth
+    >>> exact_delta(one_in_a_thousand, epsilon=0.0)
+    0.001
+    >>> exact_epsilon(one_in_a_thousand)
+    inf
+    """
+    rows = _check_distribution(output_distribution)
+    epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
+    excesses = (
+        _largest_excess(*both, epsilon)
+        for pair in _rows_of_pairs(rows, neighbours)
+        for both in (pair, pair[::-1])
+    )
+    return max(excesses, default=0.0)
 
 
 def epsilon_lower_bound(
@@ -109,7 +171,8 @@ def epsilon_lower_bound(
     mechanism : callable
         Called as ``mechanism(data, rng=generator)`` where its signature takes `rng`, else as
         ``mechanism(data)``. An `rng` that it already has, as a default other than None or bound by
-        `functools.partial`, is left to it: a fixed seed has to show. It must not change `data`.
+        `functools.partial`, is left to it: a fixed seed has to show. It must not change `data`, nor
+        keep anything from one run to the next; one that remembers is built anew for each run.
     dataset, neighbour : object
         Two neighbouring data sets, handed over as they are.
     trials : int
@@ -124,8 +187,9 @@ def epsilon_lower_bound(
     Returns
     -------
     float
-        A number of nats. If the mechanism is (epsilon, delta)-differentially private, the bound is
-        at most epsilon with probability at least `confidence`. It is never negative.
+        A number of nats, never negative. If the mechanism is (epsilon, delta)-differentially
+        private and its runs are independent of each other, the bound is at most epsilon with
+        probability at least `confidence`.
 
     Raises
     ------
@@ -141,6 +205,13 @@ def epsilon_lower_bound(
     replaced by Clopper-Pearson bounds (Clopper and Pearson, 1934), each at half the error, as in
     Jagielski, Ullman and Oprea (2020). S and the direction are chosen on one half of the runs and
     tested, once, on the other; so the choice needs no correction.
+
+    Clopper-Pearson bounds are for independent runs, and so is the confidence. A mechanism that
+    keeps state between runs, such as memoized randomized response, repeats itself: all its runs on
+    one data set are one run seen many times, and the bound can exceed epsilon far more often than
+    the confidence says (for two coins, five times in eight). Hand over a function that builds the
+    mechanism anew and returns all that an observer sees of it in its lifetime, as the second
+    example does.
 
     S is a set of outputs ranked by an estimated likelihood ratio, or the tail of a number: of the
     output, of a coordinate, or of a learned score of all coordinates. A quarter of the runs ranks,
@@ -158,6 +229,19 @@ def epsilon_lower_bound(
     ...     return truth if rng.random() < 0.75 else 1 - truth
     >>> bound = epsilon_lower_bound(answer, 0, 1, trials=4000, rng=1)
     >>> 0.9 < bound < math.log(3)
+    True
+
+    >>> class Memoized:  # keeps its first report, so that a lifetime costs log(3)
+    ...     def __init__(self):
+    ...         self.kept = {}
+    ...     def __call__(self, truth, *, rng):
+    ...         if truth not in self.kept:
+    ...             self.kept[truth] = answer(truth, rng=rng)
+    ...         return self.kept[truth]
+    >>> def lifetime(truth, *, rng):
+    ...     person = Memoized()
+    ...     return [person(truth, rng=rng) for day in range(7)]
+    >>> 0.9 < epsilon_lower_bound(lifetime, 0, 1, trials=4000, rng=1) < math.log(3)
     True
     """
     if not callable(mechanism):
@@ -227,7 +311,7 @@ def largest_certifiable_epsilon(
 
 
 def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
-    """Return the matrix as floats, or name the row that is not a law."""
+    """Return the matrix as floats, or name the row that is not a distribution."""
     name = "output_distribution"
     given = as_array(name, output_distribution)
     if given.ndim != 2 or given.size == 0:
@@ -274,17 +358,46 @@ def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np
     return pairs
 
 
+def _rows_of_pairs(
+    rows: NDArray, neighbours: Iterable[tuple[int, int]] | None
+) -> Iterator[tuple[NDArray, NDArray]]:
+    """Yield both sides of the pairs to compare, a block at a time; None stands for all pairs."""
+    if neighbours is None:
+        yield from (
+            (rows[:i], np.broadcast_to(rows[i], (i, rows.shape[1]))) for i in range(1, len(rows))
+        )
+        return
+    pairs = _check_pairs(neighbours, len(rows))
+    block = max(1, _PAIR_BLOCK // (2 * rows.shape[1]))
+    for start in range(0, len(pairs), block):
+        first, second = pairs[start : start + block].T
+        yield rows[first], rows[second]
+
+
 def _largest_loss(high: NDArray, low: NDArray) -> float:
     """Return the largest log(high / low), where high > 0."""
     possible = high > 0
-    high, low = high[possible], low[possible]
-    if (low == 0).any():
-        return math.inf
-    loss = np.log(high) - np.log(low)
+    return float(_losses(high[possible], low[possible]).max())
+
+
+def _largest_excess(first: NDArray, second: NDArray, epsilon: float) -> float:
+    """Return the largest sum of the positive parts of first - exp(epsilon) second, over rows."""
+    above = first > second
+    high = first[above]
+    excess = np.zeros(first.shape)
+    # 1 - exp(epsilon - loss) keeps its digits where the two terms cancel, and never overflows.
+    excess[above] = -high * np.expm1(np.minimum(epsilon - _losses(high, second[above]), 0))
+    return float(excess.sum(axis=1).max())
+
+
+def _losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
+    """Return log(high / low) for 0 < high and 0 <= low <= high, infinite where low is 0."""
+    with np.errstate(divide="ignore"):
+        loss = np.log(high) - np.log(low)
     # Close probabilities cancel in a difference of logarithms; distant ones overflow in a ratio.
     near = high <= 2 * low
     loss[near] = np.log1p((high[near] - low[near]) / low[near])
-    return float(loss.max())
+    return loss
 
 
 def _log_ratio_bound(

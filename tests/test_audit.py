@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpnotes import audit
-from dpnotes.audit import epsilon_lower_bound, exact_epsilon, largest_certifiable_epsilon
+from dpnotes.audit import (
+    epsilon_lower_bound,
+    exact_delta,
+    exact_epsilon,
+    largest_certifiable_epsilon,
+)
 from dpnotes.release import Release
 
 
@@ -185,6 +190,109 @@ def test_rows_may_miss_one_by_rounding():
 def test_neighbours_that_are_not_rows_are_refused(neighbours, error, message):
     with pytest.raises(error, match="neighbours " + message):
         exact_epsilon([[0.5, 0.5], [0.25, 0.75]], neighbours=neighbours)
+
+
+def slow_delta(rows, pairs, ratio):
+    """Try every set of outputs on every ordered pair of rows, in exact arithmetic."""
+    rows = [[Fraction(entry) for entry in row] for row in rows]
+    outputs = range(len(rows[0]))
+    sets = [s for size in outputs for s in itertools.combinations(outputs, size + 1)]
+    return max(
+        (
+            sum(rows[i][o] - ratio * rows[j][o] for o in chosen)
+            for pair in pairs
+            for i, j in (pair, pair[::-1])
+            for chosen in sets
+        ),
+        default=Fraction(0),
+    )
+
+
+@given(laws(), st.sampled_from([0.0, 1e-12, 0.3, 1.0, 5.0, 40.0]))
+def test_exact_delta_is_that_of_the_worst_set_of_outputs(rows, epsilon):
+    pairs = list(itertools.combinations(range(len(rows)), 2))
+    expected = max(0, float(slow_delta(rows, pairs, Fraction(math.exp(epsilon)))))
+    assert exact_delta(rows, epsilon) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+    if pairs:
+        assert exact_delta(rows, epsilon, neighbours=pairs) == exact_delta(rows, epsilon)
+
+
+@given(st.integers(2, 5), st.integers(2, 9), st.integers(0, 2**32 - 1))
+def test_from_its_exact_epsilon_on_a_mechanism_needs_no_delta(inputs, outputs, seed):
+    rows = np.random.default_rng(seed).dirichlet(np.ones(outputs), size=inputs)
+    epsilon = exact_epsilon(rows)
+    assert exact_delta(rows, epsilon) == 0.0
+    assert exact_delta(rows, 2 * epsilon) == 0.0
+    assert exact_delta(rows, 0.99 * epsilon) > 0.0
+
+
+@given(laws())
+def test_at_epsilon_zero_delta_is_the_total_variation_distance(rows):
+    distances = [
+        np.abs(np.subtract(first, second)).sum() / 2
+        for first, second in itertools.combinations(rows, 2)
+    ]
+    assert exact_delta(rows, 0.0) == pytest.approx(max(distances, default=0.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0, 3.9])
+def test_exact_delta_of_a_composition_is_the_published_sum(epsilon):
+    each, times = 0.4, 10
+    sequences = np.ones((2, 1))
+    for _ in range(times):
+        single = randomized_response_law(each, 2)
+        sequences = np.stack([np.kron(sequences[row], single[row]) for row in (0, 1)])
+    heads = np.arange(times + 1)
+    weights = stats.binom.pmf(heads, times, 1 / (1 + math.exp(-each)))
+    published = weights @ np.maximum(1 - np.exp(epsilon - (2 * heads - times) * each), 0)
+    assert exact_delta(sequences, epsilon) == pytest.approx(published, rel=1e-9)
+
+
+def test_many_outputs_that_exceed_by_little_need_a_delta_together():
+    split = np.hstack([np.full((2, 1), 0.9), np.zeros((2, 200))])
+    split[0, 1:101] = split[1, 101:] = 0.001
+    assert exact_delta(split, 1.0) == pytest.approx(0.1)
+
+
+def test_delta_is_the_worse_of_both_directions():
+    law = [[0.5, 0.5, 0.0], [0.45, 0.45, 0.1]]
+    assert exact_delta(law, 1.0) == exact_delta(law[::-1], 1.0) == pytest.approx(0.1)
+    for pair in ([(0, 1)], [(1, 0)]):
+        assert exact_delta(law, 1.0, neighbours=pair) == pytest.approx(0.1)
+
+
+def test_delta_looks_at_the_neighbours_given_alone():
+    law = [[0.5, 0.5], [0.6, 0.4], [1.0, 0.0]]
+    assert exact_delta(law, 0.0, neighbours=[(0, 1)]) == pytest.approx(0.1)
+    assert exact_delta(law, 0.0) == pytest.approx(0.5)
+
+
+def test_a_huge_epsilon_leaves_what_one_input_alone_can_give():
+    law = [[5e-324, 0.75, 0.25], [1.0, 0.0, 0.0]]
+    assert exact_delta(law, 1e6) == 1.0
+    assert exact_delta([[0.5, 0.5], [5e-324, 1.0]], 800.0) == 0.0
+    expected = 0.5 - math.exp(690.0) * 1e-300
+    assert exact_delta([[0.5, 0.5], [1e-300, 1.0]], 690.0) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_single_input_needs_no_delta():
+    assert exact_delta([[0.25, 0.75]], 0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "error"),
+    [(-1e-300, ValueError), (math.nan, ValueError), (math.inf, ValueError), ("1", TypeError)],
+)
+def test_an_epsilon_that_no_claim_can_have_is_refused(epsilon, error):
+    with pytest.raises(error, match="epsilon must be a finite number of at least 0"):
+        exact_delta([[0.5, 0.5], [0.25, 0.75]], epsilon)
+
+
+def test_delta_refuses_what_epsilon_refuses():
+    with pytest.raises(ValueError, match="sum to 1, row 0"):
+        exact_delta([[0.5, 0.6]], 1.0)
+    with pytest.raises(ValueError, match="neighbours must be row numbers"):
+        exact_delta([[0.5, 0.5]], 1.0, neighbours=[(0, 1)])
 
 
 def randomized_response(epsilon, categories=2):
@@ -393,6 +501,41 @@ def test_a_sound_mechanism_is_not_refuted_by_many_runs(
 ):
     bound = epsilon_lower_bound(mechanism, dataset, neighbour, trials=8000, delta=delta, rng=1)
     assert 0.6 * epsilon < bound <= epsilon
+
+
+class Memoized:
+    """Randomized response at log 3 that keeps its first report about each truth."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def __call__(self, truth, *, rng):
+        if truth not in self.kept:
+            self.kept[truth] = randomized_response(math.log(3))(truth, rng=rng)
+        return self.kept[truth]
+
+
+def lifetime(truth, *, rng):
+    person = Memoized()
+    return [person(truth, rng=rng) for _ in range(7)]
+
+
+def test_the_confidence_is_for_a_mechanism_without_memory_between_runs():
+    # The two kept reports differ with probability 5/8, and then every run agrees with them.
+    kept = sum(
+        epsilon_lower_bound(Memoized(), 0, 1, trials=200, rng=seed) > math.log(3)
+        for seed in range(AUDITS)
+    )
+    assert stats.binom.ppf(0.001, AUDITS, 5 / 8) <= kept <= stats.binom.ppf(0.999, AUDITS, 5 / 8)
+    assert violations(lifetime, 0, 1, math.log(3), trials=200) <= ALLOWED
+
+
+def test_a_lifetime_of_fresh_coins_is_refuted_where_a_memoized_one_is_not():
+    def fresh(truth, *, rng):
+        return [randomized_response(math.log(3))(truth, rng=rng) for _ in range(7)]
+
+    assert epsilon_lower_bound(fresh, 0, 1, trials=4000, rng=1) > 2 * math.log(3)
+    assert 0.9 < epsilon_lower_bound(lifetime, 0, 1, trials=4000, rng=1) <= math.log(3)
 
 
 def test_as_many_audits_refute_a_claim_that_is_false():
