@@ -118,7 +118,9 @@ CONTRACT = {
     ],
     "audit": [
         "exact_epsilon(output_distribution, *, neighbours=None)",
-        "epsilon_lower_bound(mechanism, dataset, neighbour, *, trials, confidence=0.95, rng=None)",
+        "exact_delta(output_distribution, epsilon, *, neighbours=None)",
+        "epsilon_lower_bound(mechanism, dataset, neighbour, *, trials, confidence=0.95, delta=0.0,"
+        " rng=None)",
     ],
     "datasets": [
         "load_adult(split='train')",
