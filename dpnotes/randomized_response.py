@@ -4,7 +4,7 @@ Each person reports the true category with a probability that epsilon sets, and 
 the others, all equally likely (Warner 1965 for two categories; "direct encoding" or k-ary
 randomized response for more). The collector never sees a true answer.
 
-With k categories the probabilities of a report are
+With k >= 2 categories the probabilities of a report are
 
     p = e^epsilon / (e^epsilon + k - 1)    for the true category,
     q = 1 / (e^epsilon + k - 1)            for each other one,
@@ -48,7 +48,7 @@ def keep_probability(epsilon: float, categories: int = 2) -> float:
 
 
 def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
-    """Return the exact law of one report for every true answer.
+    """Return the exact distribution of one report for every true answer.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
            [0.25, 0.75]])
     """
     p, q = _probabilities(epsilon, categories)
-    law = np.full((categories, categories), q)
-    np.fill_diagonal(law, p)
-    return law
+    distribution = np.full((categories, categories), q)
+    np.fill_diagonal(distribution, p)
+    return distribution
 
 
 def privatize(
@@ -115,8 +115,8 @@ def privatize(
     Notes
     -----
     A false report is uniform over the other categories, which no floating-point number touches:
-    coins are exact and integers are drawn without bias, so the reports have the law of
-    `output_distribution` to the last bit.
+    coins are exact and integers are drawn without bias, so the reports have the distribution that
+    `output_distribution` gives, to the last bit.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def epsilon(p: float, q: float) -> float:
 
 
 def output_distribution(categories: int, p: float, q: float) -> np.ndarray:
-    """Return the exact law of one report for every category, by enumerating all of them.
+    """Return the exact distribution of one report for every category, by enumerating all of them.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def simulate_ones(
     """Draw what a collector would count, at a cost that does not depend on the number of people.
 
     The reported ones of a category are those of its members and those of all others: two binomial
-    draws, with the same law as perturbing every person's bits and adding them up.
+    draws, with the same distribution as perturbing every person's bits and adding them up.
 
     Parameters
     ----------

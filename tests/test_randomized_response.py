@@ -506,3 +506,15 @@ def test_sales_among_the_adults_is_known_to_four_percent():
 def test_large_epsilons_keep_their_digits():
     assert variance([1, 1], 100.0)[0] == pytest.approx(2 * math.exp(-100), rel=1e-12)
     assert Fraction(keep_probability(700.0)) < 1
+
+
+def test_half_of_the_surveys_about_sales_are_off_by_at_least_3_percent_at_epsilon_1():
+    """One simulated median was 3.4 %; the exact one needs no draw."""
+    people, sales = 32_561, 3650
+    p = keep_probability(1.0)
+    from_sales = stats.binom.pmf(np.arange(sales + 1), sales, p)
+    from_others = stats.binom.pmf(np.arange(people - sales + 1), people - sales, 1 - p)
+    yes = np.convolve(from_sales, from_others)
+    errors = np.abs((np.arange(people + 1) - people * (1 - p)) / (2 * p - 1) - sales)
+    within = [yes[errors <= percent / 100 * sales].sum() for percent in (3.18, 3.20, 3.4)]
+    assert within[0] < 0.5 < within[1] < 0.525 < within[2]
