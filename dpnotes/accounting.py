@@ -317,8 +317,8 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
     Notes
     -----
     The worst mechanisms are randomized response (Kairouz, Oh and Viswanath, 2015; Murtagh and
-    Vadhan, 2016), whose loss is epsilon_i with probability 1 / (1 + exp(-epsilon_i)), and -epsilon_i
-    otherwise. With P the distribution of the sum L of these losses, epsilon solves
+    Vadhan, 2016), of loss epsilon_i with probability 1 / (1 + exp(-epsilon_i)), else -epsilon_i.
+    With P the distribution of the sum L of these losses, epsilon solves
 
         delta = sum_L P(L) max(0, 1 - exp(epsilon - L)).
 
@@ -670,7 +670,7 @@ def compose_subsampled_gaussian(
 def compose_bounded_range(
     epsilon: float, queries: int, delta: float, *, adaptive: bool = True
 ) -> PrivacyCost:
-    """Return what answers of the exponential mechanism cost together, or of others of bounded range.
+    """Return what answers of the exponential mechanism, or of any bounded range, cost together.
 
     Parameters
     ----------
@@ -705,8 +705,10 @@ def compose_bounded_range(
     An adversary who may adapt chooses t anew after every answer. The largest delta that can be
     reached from any odds is a convex function of the odds, found backwards from the last answer:
     between the points of a grid a straight line is an upper bound, and the best t in each cell has
-    a closed form. Each answer is also epsilon^2 / 8-zCDP (Cesar and Rogers, 2021); the smaller of
-    both is taken, and the latter alone where many questions would need too fine a grid.
+    a closed form. Each answer also has a zCDP of epsilon / (exp(epsilon) - 1) +
+    log((exp(epsilon) - 1) / epsilon) - 1 (Harrison and Manurangsi, 2026), just below the
+    epsilon^2 / 8 of Cesar and Rogers (2021). The smaller of both is taken, and zCDP alone where
+    many questions would need too fine a grid.
 
     Examples
     --------
@@ -728,7 +730,7 @@ def compose_bounded_range(
 
 @lru_cache(maxsize=1024)
 def _fixed_range(epsilon: float, queries: int, delta: float) -> float:
-    """Return the smallest epsilon for questions fixed beforehand (Dong, Durfee and Rogers, 2020)."""
+    """Return the smallest epsilon for questions that are fixed beforehand."""
     steps = np.arange(1, queries + 2)
 
     def excess(total: float) -> float:
@@ -737,14 +739,22 @@ def _fixed_range(epsilon: float, queries: int, delta: float) -> float:
 
     if excess(0.0) <= 0:
         return 0.0
-    high = min(epsilon * queries, float(epsilon_from_zcdp(queries * epsilon**2 / 8, delta)))
+    high = min(epsilon * queries, float(epsilon_from_zcdp(queries * _range_zcdp(epsilon), delta)))
     if high <= 0 or excess(high) >= 0:
         return high
     return float(optimize.brentq(excess, 0.0, high, xtol=_SMALLEST, rtol=1e-12))
 
 
+def _range_zcdp(epsilon: float) -> float:
+    """Return the smallest rho for which every mechanism of this range is rho-zCDP."""
+    if epsilon < 0.01:
+        return epsilon * epsilon / 8
+    share = -math.expm1(-epsilon)
+    return epsilon * math.exp(-epsilon) / share + epsilon + math.log(share / epsilon) - 1
+
+
 def _two_output_delta(total: float, t: np.ndarray, epsilon: float, queries: int) -> np.ndarray:
-    """Return delta at an epsilon `total` for mechanisms of two outputs, of losses t, t - epsilon."""
+    """Return delta at an epsilon `total` for mechanisms of two outputs, losses t, t - epsilon."""
     second = np.expm1(-t) / np.expm1(-epsilon) * np.exp(t - epsilon)
     second_there = np.expm1(-t) / np.expm1(-epsilon)
     # The largest number of second outputs with which the loss is still above the total.
@@ -758,7 +768,7 @@ def _two_output_delta(total: float, t: np.ndarray, epsilon: float, queries: int)
 @lru_cache(maxsize=1024)
 def _adaptive_range(epsilon: float, queries: int, delta: float) -> float:
     """Return an epsilon that holds for adaptive questions, from zCDP or by backward induction."""
-    simple = float(epsilon_from_zcdp(queries * epsilon**2 / 8, delta))
+    simple = float(epsilon_from_zcdp(queries * _range_zcdp(epsilon), delta))
     if simple == 0:
         return 0.0
     # From -simple to 2 simple, in cells of epsilon / fineness: so many for all questions.
@@ -853,7 +863,8 @@ def _check_divergences(rdp: ArrayLike, orders: np.ndarray) -> np.ndarray:
     array = np.atleast_1d(array.astype(float))
     if array.shape != orders.shape or not np.all(array >= 0):
         raise ValueError(
-            f"rdp must be {orders.size} numbers of at least 0, one an order, got {array.shape}"
+            f"rdp must be numbers of at least 0, one for each of the {orders.size} orders, "
+            f"got shape {array.shape}"
         )
     return array
 

@@ -1,0 +1,446 @@
+"""What asking again costs: held to exact sums, to brute force and to an independent accountant."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from dpnotes import accounting
+from dpnotes.accounting import (
+    PrivacyCost,
+    SecretCost,
+    best_epsilon,
+    compose,
+    compose_bounded_range,
+    compose_gaussian,
+    compose_laplace,
+    compose_subsampled_gaussian,
+    epsilon_from_rdp,
+    epsilon_from_zcdp,
+    gaussian_cost,
+)
+
+DELTAS = (1e-2, 1e-5, 1e-9)
+
+
+def delta_of(losses, chances, epsilon):
+    """Return delta at epsilon, from the losses of a finite mechanism and their probabilities."""
+    above = losses > epsilon
+    return float(chances[above] @ -np.expm1(epsilon - losses[above]))
+
+
+def randomized_responses(epsilons):
+    """Return the losses of randomized response at each epsilon, added up, one outcome at a time."""
+    losses, chances = [], []
+    for truths in itertools.product((True, False), repeat=len(epsilons)):
+        signs = np.where(truths, 1, -1)
+        losses.append(signs @ epsilons)
+        chances.append(np.prod(1 / (1 + np.exp(-signs * epsilons))))
+    return np.array(losses), np.array(chances)
+
+
+def smallest_epsilon(losses, chances, delta):
+    if delta_of(losses, chances, 0.0) <= delta:
+        return 0.0
+    return optimize.brentq(
+        lambda epsilon: delta_of(losses, chances, epsilon) - delta, 0, losses.max(), rtol=1e-13
+    )
+
+
+# Mechanisms of given epsilons.
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize(
+    "epsilons", [[0.3], [0.5, 0.5, 0.5], [0.1, 0.7, 1.3, 0.7], [2.0, 0.01, 0.3, 0.3, 5.0]]
+)
+def test_pure_costs_compose_as_the_enumeration_of_randomized_responses_says(epsilons, delta):
+    exact = smallest_epsilon(*randomized_responses(np.array(epsilons)), delta)
+    assert float(compose(epsilons, delta)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+def test_the_values_of_the_book_come_out():
+    assert float(compose([0.1] * 100, 1e-5)) == pytest.approx(4.3067913725, abs=1e-9)
+    assert float(compose([0.1] * 1000, 1e-5)) == pytest.approx(17.7871284497, abs=1e-9)
+    assert float(compose([0.05] * 200, 1e-5)) == pytest.approx(2.919, abs=1e-3)
+
+
+def test_at_delta_zero_the_costs_add_up_and_no_query_costs_nothing():
+    assert float(compose([0.1, 0.2, 3.0], 0.0)) == pytest.approx(3.3)
+    assert float(compose([], 1e-5)) == float(compose([0.0, 0.0], 1e-5)) == 0.0
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_many_different_epsilons_are_bounded_from_above_and_closely(delta, monkeypatch):
+    epsilons = np.random.default_rng(0).uniform(0.01, 0.3, 16)
+    exact = float(compose(epsilons, delta))
+    monkeypatch.setattr(accounting, "_FEW", 0)
+    bound = float(compose(epsilons, delta))
+    assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize(("queries", "epsilon"), [(1000, 0.1), (3000, 0.5), (2000, 0.002)])
+def test_the_bound_stays_close_for_thousands_of_queries(queries, epsilon, delta, monkeypatch):
+    exact = float(compose([epsilon] * queries, delta))
+    monkeypatch.setattr(accounting, "_FEW", 0)
+    bound = float(compose([epsilon] * queries, delta))
+    assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
+
+
+def test_epsilons_between_two_values_cost_something_between():
+    epsilons = np.linspace(0.05, 0.1, 200)
+    costs = [float(compose(e, 1e-6)) for e in ([0.05] * 200, epsilons, [0.1] * 200)]
+    assert costs[0] < costs[1] < costs[2]
+
+
+@pytest.mark.parametrize("epsilons", [[1e-300] * 3, [1e-9] * 1000, [800.0] * 3, [1e300]])
+def test_extreme_epsilons_give_a_number_that_is_at_most_their_sum(epsilons):
+    assert 0 <= float(compose(epsilons, 1e-5)) <= sum(epsilons)
+
+
+# Noise on numbers.
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.5, 1.0, 1.01, 3.0, 40.0])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_gaussian_noise_costs_what_an_independent_accountant_says(mu, delta):
+    dp_accounting = pytest.importorskip("dp_accounting")
+    theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
+    assert float(gaussian_cost(mu, delta)) == pytest.approx(theirs, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.3, 1.0, 2.0])
+def test_the_delta_of_gaussian_noise_has_its_digits_where_its_two_terms_cancel(mu):
+    mpmath = pytest.importorskip("mpmath")
+    for epsilon in (1e-3 * mu, mu, 6 * mu):
+        with mpmath.workdps(50):
+            e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+            exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+            expected = float(mpmath.log(exact))
+        assert accounting._log_gaussian_delta(epsilon, mu) == pytest.approx(expected, abs=1e-9)
+
+
+def test_gaussian_answers_compose_to_one_with_less_noise():
+    assert compose_gaussian(20.0, 400, 1e-6) == gaussian_cost(1.0, 1e-6)
+    assert float(compose_gaussian(20.0, 0, 1e-6)) == 0.0
+
+
+def laplace_losses(loss, queries, cells):
+    """Return the losses of so many answers, each rounded down: a lower limit on the cost."""
+    grid = loss * (2 * np.arange(cells + 1) / cells - 1)
+    below = 0.5 * np.exp(-loss * (1 - grid / loss) / 2)
+    below[-1] = 1.0
+    chances = np.append(np.diff(below), 0.0)
+    chances[0] += below[0]
+    # The atom at the largest loss has half of all chances.
+    chances[-1], chances[-2] = 0.5, chances[-2] - 0.5
+    size = cells * queries + 1
+    together = np.fft.irfft(np.fft.rfft(chances, 2 * size) ** queries, 2 * size)[:size]
+    losses = loss * queries * (2 * np.arange(size) / (size - 1) - 1)
+    return losses, np.maximum(together, 0.0)
+
+
+@pytest.mark.parametrize(("loss", "queries"), [(0.05, 200), (0.5, 10), (2.0, 3), (0.01, 50)])
+def test_laplace_noise_costs_more_than_a_limit_from_below_and_hardly_more(loss, queries):
+    pytest.importorskip("dp_accounting")
+    limit = smallest_epsilon(*laplace_losses(loss, queries, 4000), 1e-5)
+    cost = float(compose_laplace(1 / loss, queries, 1e-5))
+    assert limit <= cost <= limit * 1.001 + 1e-9
+
+
+def test_laplace_noise_costs_what_the_referee_computed():
+    pytest.importorskip("dp_accounting")
+    for scale, queries, epsilon in [
+        (20, 200, 2.893),
+        (20, 2000, 11.35),
+        (10, 200, 6.38),
+        (40, 200, 1.34),
+        (80, 200, 0.63),
+    ]:
+        assert float(compose_laplace(scale, queries, 1e-5)) == pytest.approx(epsilon, abs=0.006)
+
+
+def test_laplace_noise_never_costs_more_than_any_mechanism_of_its_epsilon():
+    pytest.importorskip("dp_accounting")
+    for loss, queries in [(0.05, 200), (5.0, 4), (25.0, 4), (1e-6, 30_000)]:
+        laplace = float(compose_laplace(1.0, queries, 1e-5, sensitivity=loss))
+        assert laplace <= float(compose([loss] * queries, 1e-5))
+    assert float(compose_laplace(1.0, 0, 1e-5)) == 0.0
+
+
+def test_batches_cost_as_much_as_full_data_at_most_and_replacing_more_than_adding():
+    pytest.importorskip("dp_accounting")
+    replaced, added = (
+        float(compose_subsampled_gaussian(1.0, 0.01, 1000, 1e-5, neighbours=which))
+        for which in ("replaced", "added")
+    )
+    assert replaced == pytest.approx(2.84, abs=0.005)
+    assert added == pytest.approx(1.83, abs=0.005)
+    # Where a person is replaced, the two terms may point in opposite directions: twice the move.
+    everybody = float(compose_subsampled_gaussian(5.0, 1 - 1e-12, 10, 1e-5))
+    assert everybody == pytest.approx(float(compose_gaussian(2.5, 10, 1e-5)), rel=1e-3)
+    assert float(compose_subsampled_gaussian(1.0, 0.01, 0, 1e-5)) == 0.0
+
+
+# Bounded range.
+
+
+def two_outputs(epsilon, t):
+    """Return the losses t and t - epsilon of a mechanism of two outputs, and their chances."""
+    first = -math.expm1(t - epsilon) / -math.expm1(-epsilon)
+    assert first * math.exp(-t) + (1 - first) * math.exp(epsilon - t) == pytest.approx(1)
+    return np.array([t, t - epsilon]), np.array([first, 1 - first])
+
+
+def together(mechanisms):
+    losses, chances = np.zeros(1), np.ones(1)
+    for own_losses, own_chances in mechanisms:
+        losses = np.add.outer(losses, own_losses).ravel()
+        chances = np.multiply.outer(chances, own_chances).ravel()
+    return losses, chances
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (0.3, 1e-3), (2.5, 1e-6)])
+def test_fixed_questions_of_bounded_range_cost_the_worst_of_all_pairs_of_outputs(epsilon, delta):
+    def cost_of(*choice):
+        return smallest_epsilon(*together([two_outputs(epsilon, t) for t in choice]), delta)
+
+    cost = float(compose_bounded_range(epsilon, 3, delta, adaptive=False))
+    ts = np.linspace(0, epsilon, 31)
+    mixed = max(cost_of(*choice) for choice in itertools.combinations_with_replacement(ts, 3))
+    equal = max(cost_of(t, t, t) for t in np.linspace(0, epsilon, 2001))
+    assert mixed <= cost * (1 + 1e-9)
+    assert equal == pytest.approx(cost, rel=1e-3)
+
+
+def test_the_best_known_values_for_bounded_range_come_out():
+    costs = [
+        float(compose_bounded_range(0.1, queries, 1e-5, adaptive=adaptive))
+        for queries in (100, 1000)
+        for adaptive in (False, True)
+    ]
+    assert costs[0] == pytest.approx(1.9886, abs=5e-5)
+    assert costs[2] == pytest.approx(7.5074, abs=5e-5)
+    # An adaptive adversary reaches 1.990 at least with two-label votes.
+    assert 1.990 < costs[1] < 1.995
+    assert costs[2] < costs[3] < 7.56
+
+
+def reached_by_adapting(epsilon, queries, total, cells):
+    """Return the delta that an adversary reaches who keeps to a grid of losses: a lower limit."""
+    step = epsilon / cells
+    places = np.arange(-queries * cells, queries * cells + 1) + round(total / step)
+    value = np.maximum(-np.expm1(step * places), 0.0)
+    for left in range(queries - 1, -1, -1):
+        inner = slice(cells, value.size - cells)
+        best = np.zeros(value.size - 2 * cells)
+        for i in range(cells + 1):
+            _, (first, second) = two_outputs(epsilon, i * step)
+            after_first = value[inner.start - i : inner.stop - i]
+            after_second = value[inner.start - i + cells : inner.stop - i + cells]
+            np.maximum(best, first * after_first + second * after_second, out=best)
+        value = best
+        assert value.size == 2 * left * cells + 1
+    return float(value[0])
+
+
+@pytest.mark.parametrize(("epsilon", "queries"), [(1.0, 4), (0.4, 12), (0.1, 40)])
+def test_the_adaptive_bound_lies_just_above_what_an_adversary_reaches(epsilon, queries):
+    bound = float(compose_bounded_range(epsilon, queries, 1e-4))
+    step = epsilon / 40
+    below, above = math.floor(bound / step) * step, math.ceil(bound * 1.0001 / step) * step
+    assert reached_by_adapting(epsilon, queries, above, 40) <= 1e-4
+    assert reached_by_adapting(epsilon, queries, 0.99 * below, 40) > 1e-4
+    assert float(compose_bounded_range(epsilon, queries, 1e-4, adaptive=False)) <= bound
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 30.0])
+@pytest.mark.parametrize("queries", [1, 7, 400, 10**6])
+def test_bounded_range_costs_between_nothing_and_zcdp_for_any_parameters(epsilon, queries):
+    for delta in (1e-2, 1e-9):
+        simple = float(epsilon_from_zcdp(queries * epsilon**2 / 8, delta))
+        adaptive = float(compose_bounded_range(epsilon, queries, delta))
+        assert 0 <= adaptive <= min(simple, queries * epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.009, 0.0101, 0.3, 2.0, 9.0])
+def test_no_mechanism_of_two_outputs_has_more_divergence_than_its_zcdp(epsilon):
+    rho = accounting._range_zcdp(epsilon)
+    t = np.linspace(0, epsilon, 2001)[1:-1]
+    first = -np.expm1(t - epsilon) / -np.expm1(-epsilon)
+    reached = 0.0
+    for order in 1 + np.geomspace(1e-4, 1e3, 60):
+        logs = np.logaddexp(
+            np.log(first) + (order - 1) * t, np.log1p(-first) + (order - 1) * (t - epsilon)
+        )
+        reached = max(reached, float(logs.max()) / (order - 1) / order)
+    assert reached <= rho * (1 + 1e-7)
+    assert reached == pytest.approx(rho, rel=2e-3)
+
+
+# Rényi divergences.
+
+
+def test_the_conversion_agrees_with_an_independent_accountant():
+    rdp_module = pytest.importorskip("dp_accounting.rdp")
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        orders = np.sort(1.02 + rng.exponential(20, 6))
+        rdp = np.sort(rng.exponential(10.0 ** rng.uniform(-8, 2), 6))
+        delta = 10.0 ** rng.uniform(-12, -0.5)
+        theirs, order = rdp_module.compute_epsilon(orders.tolist(), rdp.tolist(), delta)
+        epsilon, own_order = best_epsilon(rdp, orders, delta)
+        assert epsilon == pytest.approx(theirs, rel=1e-12, abs=1e-14)
+        assert own_order == order or epsilon == 0
+
+
+def test_a_rényi_bound_is_never_below_the_truth():
+    losses, chances = randomized_responses(np.full(10, 0.4))
+    for delta in DELTAS:
+        orders = np.array(accounting.DEFAULT_ORDERS)
+        moments = losses[:, None] * (orders - 1)
+        logs = np.logaddexp.reduce(moments + np.log(chances)[:, None])
+        bound = float(epsilon_from_rdp(np.maximum(logs, 0) / (orders - 1), orders, delta))
+        assert bound >= smallest_epsilon(losses, chances, delta)
+
+
+def test_the_default_orders_are_sorted_unique_and_dense_enough_for_zcdp():
+    orders = np.array(accounting.DEFAULT_ORDERS)
+    assert np.all(np.diff(orders) > 0)
+    assert orders[0] > 1
+    for rho in 10.0 ** np.arange(-8, 4):
+        found = float(epsilon_from_rdp(rho * orders, orders, 1e-6))
+        assert found == pytest.approx(float(epsilon_from_zcdp(rho, 1e-6)), rel=1e-3)
+
+
+def test_the_zcdp_conversion_is_the_best_of_all_orders():
+    orders = 1 + np.geomspace(1e-4, 1e8, 200_001)
+    for rho in (0.0, 1e-9, 1e-3, 0.125, 3.0, 500.0):
+        dense = float(epsilon_from_rdp(rho * orders, orders, 1e-5))
+        assert float(epsilon_from_zcdp(rho, 1e-5)) == pytest.approx(dense, rel=1e-6, abs=1e-12)
+
+
+def test_an_infinite_divergence_promises_nothing_and_none_costs_nothing():
+    assert float(epsilon_from_rdp([math.inf], [2], 1e-5)) == math.inf
+    assert float(epsilon_from_rdp([math.inf, 1.0], [2, 3], 1e-5)) < math.inf
+    for conversion in accounting.CONVERSIONS:
+        assert float(epsilon_from_rdp([0.0], [2], 1e-5, conversion=conversion)) == 0.0
+
+
+def test_the_improved_conversion_is_never_above_the_classic_one():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        rdp, order = rng.exponential(), 1 + rng.exponential(10)
+        improved = float(epsilon_from_rdp([rdp], [order], 1e-5))
+        assert improved <= float(epsilon_from_rdp([rdp], [order], 1e-5, conversion="classic"))
+
+
+# Two kinds of costs.
+
+
+def test_a_secret_cost_does_not_become_a_public_one_by_accident():
+    secret = SecretCost(1.2, 1e-5, 20.0, 100.0)
+    assert "do not publish" in repr(secret)
+    assert "do not publish" in f"{secret}"
+    for convert in (float, lambda cost: PrivacyCost(cost, 1e-5), lambda cost: cost + 0.0):
+        with pytest.raises(TypeError):
+            convert(secret)
+    assert secret != PrivacyCost(1.2, 1e-5)
+    assert not isinstance(secret, PrivacyCost)
+    assert not issubclass(PrivacyCost, SecretCost)
+
+
+def test_a_public_cost_is_its_epsilon():
+    assert float(PrivacyCost(np.float64(0.5), 0)) == 0.5
+    assert PrivacyCost(math.inf, 0.0).epsilon == math.inf
+    assert type(PrivacyCost(np.float32(1), 0).epsilon) is float
+
+
+@pytest.mark.parametrize("kind", [PrivacyCost, lambda e, d: SecretCost(e, d, None, 1.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "error", "name"),
+    [
+        (-1e-9, 0.0, ValueError, "epsilon"),
+        (math.nan, 0.0, ValueError, "epsilon"),
+        ("1", 0.0, TypeError, "epsilon"),
+        (True, 0.0, TypeError, "epsilon"),
+        (1.0, 1.0, ValueError, "delta"),
+        (1.0, -1e-9, ValueError, "delta"),
+        (1.0, None, TypeError, "delta"),
+    ],
+)
+def test_a_cost_that_is_none_is_refused(kind, epsilon, delta, error, name):
+    with pytest.raises(error, match=name):
+        kind(epsilon, delta)
+
+
+GOOD = {
+    epsilon_from_rdp: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
+    best_epsilon: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
+    epsilon_from_zcdp: {"rho": 0.1, "delta": 1e-5},
+    compose: {"epsilons": [0.1, 0.2], "delta": 1e-5},
+    compose_gaussian: {"sigma": 2.0, "queries": 3, "delta": 1e-5},
+    gaussian_cost: {"mu": 0.5, "delta": 1e-5},
+    compose_laplace: {"scale": 2.0, "queries": 3, "delta": 1e-5, "sensitivity": 1.0},
+    compose_bounded_range: {"epsilon": 0.1, "queries": 3, "delta": 1e-5},
+    compose_subsampled_gaussian: {"sigma": 1.0, "probability": 0.1, "steps": 3, "delta": 1e-5},
+}
+NO_POSITIVE_NUMBER = [0.0, -1.0, math.nan, math.inf, "1", None, True, [1.0], 1j]
+NO_PROBABILITY = [1.0, 1.5, *NO_POSITIVE_NUMBER[1:]]
+NO_COUNT = [-1, 2.0, "3", None, True, 10**12]
+NO_LIST = [["1"], [None], [[0.1], [0.2]], [-0.1, 0.2], [math.nan, 0.1], [1j, 1.0]]
+BAD = {
+    "delta": NO_PROBABILITY,
+    "scale": NO_POSITIVE_NUMBER,
+    "sigma": NO_POSITIVE_NUMBER,
+    "sensitivity": NO_POSITIVE_NUMBER,
+    "epsilon": NO_POSITIVE_NUMBER,
+    "probability": NO_PROBABILITY,
+    "mu": NO_POSITIVE_NUMBER[1:],
+    "rho": NO_POSITIVE_NUMBER[1:],
+    "queries": NO_COUNT,
+    "steps": NO_COUNT,
+    "rdp": [*NO_LIST, [0.1], []],
+    "orders": [*NO_LIST, [1.0, 2.0], [], [math.inf, 2.0]],
+    "epsilons": [*NO_LIST, [math.inf], 0.1, "12"],
+    "conversion": ["best", None, 1],
+    "neighbours": ["removed", None],
+    "adaptive": [1, None, "yes"],
+}
+
+
+CHOICES = {
+    epsilon_from_rdp: ["conversion"],
+    best_epsilon: ["conversion"],
+    compose_bounded_range: ["adaptive"],
+    compose_subsampled_gaussian: ["neighbours"],
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "value"),
+    [
+        pytest.param(function, name, value, id=f"{function.__name__}-{name}-{value}")
+        for function in GOOD
+        for name in [*GOOD[function], *CHOICES.get(function, ())]
+        for value in BAD[name]
+    ],
+)
+def test_what_is_out_of_range_or_of_the_wrong_kind_is_refused_by_name(function, name, value):
+    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
+        function(**{**GOOD[function], name: value})
+
+
+def test_too_many_different_epsilons_are_refused_rather_than_waited_for():
+    with pytest.raises(ValueError, match="few different values"):
+        compose(np.linspace(0.1, 0.2, 10_001), 1e-5)
+
+
+def test_binomial_sums_are_those_of_scipy():
+    losses, chances = accounting._listed(np.array([0.3]), np.array([50]))
+    expected = stats.binom.pmf(np.arange(51), 50, 1 / (1 + math.exp(-0.3)))
+    assert chances == pytest.approx(expected, rel=1e-11)
+    assert losses[[0, -1]] == pytest.approx([-15, 15])
