@@ -20,6 +20,15 @@ NEED = {"symmetric_loss": "torch", "training": "torch", "elun": "sklearn"}
 
 # What others rely on, in the words of the architecture: more parameters may follow, none may go.
 CONTRACT = {
+    "accounting": [
+        "PrivacyCost(epsilon, delta)",
+        "SecretCost(epsilon, delta, order, answered)",
+        "epsilon_from_rdp(rdp, orders, delta, *, conversion='improved')",
+        "compose(epsilons, delta)",
+        "compose_laplace(scale, queries, delta, *, sensitivity=1.0)",
+        "compose_gaussian(sigma, queries, delta)",
+        "compose_bounded_range(epsilon, queries, delta, *, adaptive=True)",
+    ],
     "randomized_response": [
         "keep_probability(epsilon, categories=2)",
         "output_distribution(epsilon, categories=2)",
