@@ -7,7 +7,8 @@ corrupted labels is a straight line in the risk on clean ones,
 
 for the balanced error rate and for the area under the ROC curve alike, where pi and pi' are the
 shares of true positives among those labelled +1 and -1. So both have the same minimiser as long as
-pi > pi' (Charoenphakdee, Lee and Sugiyama, 2019).
+pi > pi' (Charoenphakdee, Lee and Sugiyama, 2019). These are risks of populations: on the labels of
+one draw the line holds only for the mean over which of them were flipped, given how many were.
 
 Everything here takes and returns torch tensors, on a CPU or a CUDA device.
 """
@@ -82,6 +83,10 @@ def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) 
     max(-b (r + z) + r, max(b (z - r), r - z)), Definition 3 in Bi and Suppakitpaisarn (2022) with
     the minus signs of Charoenphakdee et al. (2019). Inside [-r, r] it is r - z, with K = 2 r; the
     left barrier begins at -b r / (b - 1).
+
+    It withstands false labels if something else keeps the scores in [-r, r], such as a bound on the
+    norm of the weights. The width alone does not: the loss at z is r times that of width 1 at
+    z / r, so r matters only beside a penalty or a bound.
 
     Examples
     --------

@@ -1,14 +1,16 @@
+import itertools
 import math
 from functools import partial
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 torch = pytest.importorskip("torch")
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from dpnotes import exponential_mechanism, randomized_response, symmetric_loss  # noqa: E402
+from dpnotes import label_privacy, randomized_response, symmetric_loss  # noqa: E402
 from dpnotes.symmetric_loss import (  # noqa: E402
     auc_risk,
     barrier_hinge_loss,
@@ -395,7 +397,7 @@ def test_losses_that_are_not_symmetric_break_the_line(loss):
 def test_corruption_rates_are_those_of_privatized_labels():
     rng = np.random.default_rng(5)
     truth = np.where(rng.random(400_000) < 0.3, 1, -1)
-    reports = exponential_mechanism.privatize_labels(truth, 1.0, rng=rng)
+    reports = label_privacy.privatize(truth, 0.5, rng=rng)
     keep = randomized_response.keep_probability(0.5)
     pi, pi_prime = corruption_rates(0.3, keep)
     assert np.mean(truth[reports == 1] == 1) == pytest.approx(pi, abs=0.005)
@@ -412,6 +414,274 @@ def test_corruption_rates_differ_as_the_theory_says(share):
         assert pi - pi_prime == pytest.approx(product / (reported * (1 - reported)), rel=1e-12)
         if share == 0.5:
             assert pi - pi_prime == pytest.approx(math.tanh(epsilon / 4), rel=1e-12)
+
+
+# What the theorem says of one draw.
+
+
+def all_draws(truth, kept_up, kept_down):
+    """Return every column of labels in which so many of each class are kept."""
+    classes = [np.flatnonzero(truth == sign) for sign in (1, -1)]
+    choices = [
+        itertools.combinations(members, len(members) - kept)
+        for members, kept in zip(classes, (kept_up, kept_down), strict=True)
+    ]
+    for flipped in itertools.product(*choices):
+        labels = truth.copy()
+        labels[list(itertools.chain(*flipped))] *= -1
+        yield torch.from_numpy(labels)
+
+
+@pytest.mark.parametrize("risk", [ber_risk, auc_risk])
+@pytest.mark.parametrize(("kept_up", "kept_down"), [(2, 3), (1, 3), (2, 2)])
+def test_the_line_holds_on_average_over_which_labels_were_flipped(risk, kept_up, kept_down):
+    truth = np.array([1, 1, 1, -1, -1, -1, -1])
+    scores = torch.tensor([2.0, 0.5, -1.0, 1.0, -0.5, -2.0, 0.3], dtype=torch.float64)
+    pi = kept_up / (kept_up + 4 - kept_down)
+    pi_prime = (3 - kept_up) / (3 - kept_up + kept_down)
+    for loss in (sigmoid_loss, ramp_loss, unhinged_loss):
+        draws = [float(risk(scores, y, loss)) for y in all_draws(truth, kept_up, kept_down)]
+        clean = float(risk(scores, torch.from_numpy(truth), loss))
+        line = (pi - pi_prime) * clean + SYMMETRIC[loss] * (1 - pi + pi_prime) / 2
+        assert np.mean(draws) == pytest.approx(line, rel=1e-12)
+        assert max(draws) - min(draws) > 0.1
+
+
+def test_excess_risk_is_at_most_twice_the_worst_error_over_the_gap_which_is_attained():
+    rng = np.random.default_rng(7)
+    pi, pi_prime = corruption_rates(0.4, 0.62)
+    scores, labels = draw(300)
+    scores = scores + labels
+    cuts = torch.linspace(-2, 2, 41, dtype=torch.float64)
+    clean = np.array([float(ber_risk(scores - cut, labels, ramp_loss)) for cut in cuts])
+    reported = np.array(
+        [float(corrupted_risk(scores - c, labels, ramp_loss, pi, pi_prime)[ber_risk]) for c in cuts]
+    )
+
+    def ratio(estimated):
+        excess = clean[estimated.argmin()] - clean.min()
+        return excess / abs(estimated - reported).max()
+
+    limit = 2 / (pi - pi_prime)
+    assert all(ratio(reported + rng.normal(size=41) / 20) <= limit for _ in range(300))
+    worst = clean.argmax()
+    error = (reported.max() - reported.min()) / 2 + 1e-9
+    unlucky = reported + np.where(np.arange(41) == worst, -error, error)
+    assert ratio(unlucky) == pytest.approx(limit, rel=1e-6)
+
+
+# Four points of Long and Servedio (2010), at a scale: one big, one puller, two penalisers.
+
+
+def four_points(scale):
+    return np.array([[1, 0], [scale, 5 * scale], [scale, -scale], [scale, -scale]])
+
+
+def margins_at_best(loss, keep, penalty, scale=1 / 24):
+    """Return the margins where the mean risk on flipped labels, plus a penalty, is least."""
+    stretch = torch.tensor([1, 1 / scale], dtype=torch.float64)
+    directions = torch.from_numpy(four_points(scale)) * stretch
+    side = torch.linspace(-1, 1, 21, dtype=torch.float64)
+    grid, centre, width = torch.cartesian_prod(side, side), torch.zeros(2).double(), 2000.0
+    while width > 1e-10:
+        weights = centre + width * grid
+        z = weights @ directions.T
+        risk = (keep * loss(z) + (1 - keep) * loss(-z)).mean(1)
+        centre = weights[(risk + penalty / 2 * ((weights * stretch) ** 2).sum(1)).argmin()]
+        width *= 0.75
+    return (directions @ centre).numpy()
+
+
+def lost(loss, keep, penalty, scale=1 / 24):
+    return int((margins_at_best(loss, keep, penalty, scale) <= 1e-7).sum())
+
+
+def exact_margins_of_the_barrier_hinge(keep, r, b=200.0, scale=1 / 24):
+    """Solve the linear program: least mean of t, each t above the three lines of its margin."""
+    rows, ceilings = [], []
+    for place, (point, sign) in enumerate(itertools.product(four_points(scale), (1, -1))):
+        for slope, intercept in ((-b, r - b * r), (b, -b * r), (-1.0, r)):
+            row = np.zeros(10)
+            row[:2], row[2 + place] = slope * sign * point, -1.0
+            rows.append(row)
+            ceilings.append(-intercept)
+    weights = np.r_[0.0, 0.0, np.tile([keep, 1 - keep], 4)]
+    found = optimize.linprog(weights, np.array(rows), ceilings, bounds=[(None, None)] * 10)
+    assert found.status == 0
+    return four_points(scale) @ found.x[:2]
+
+
+@pytest.mark.parametrize("keep", [1.0, 0.75, 0.62])
+@pytest.mark.parametrize("r", [1.0, 50.0, 500.0])
+def test_without_a_penalty_the_barrier_hinge_loses_two_points_at_any_width(keep, r):
+    margins = exact_margins_of_the_barrier_hinge(keep, r)
+    np.testing.assert_allclose(margins, r * np.array([1, 1, -0.15, -0.15]), rtol=1e-9)
+    loss = partial(barrier_hinge_loss, r=r)
+    np.testing.assert_allclose(margins_at_best(loss, keep, 0.0), margins, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty", "points"),
+    [
+        # A large penalty saves every loss; without one, neither width nor true labels save one.
+        (hinge_loss, 0.05, (0, 0, 0)),
+        (logistic_loss, 0.05, (0, 0, 0)),
+        (partial(barrier_hinge_loss, r=1.0), 0.05, (0, 0, 0)),
+        (hinge_loss, 1e-3, (0, 2, 2)),
+        (logistic_loss, 1e-3, (0, 2, 2)),
+        (barrier_hinge_loss, 1e-3, (0, 0, 0)),
+        (barrier_hinge_loss, 1e-4, (2, 2, 2)),
+        (barrier_hinge_loss, 1e-5, (2, 2, 2)),
+        (unhinged_loss, 1e-5, (0, 0, 0)),
+        (sigmoid_loss, 1e-5, (0, 0, 0)),
+    ],
+    ids=lambda x: name_of(x) if callable(x) else str(x),
+)
+def test_the_penalty_and_not_the_loss_decides_which_points_are_lost(loss, penalty, points):
+    assert tuple(lost(loss, keep, penalty) for keep in (1.0, 0.75, 0.62)) == points
+
+
+def test_a_stretched_logistic_loss_is_as_robust_as_the_barrier_hinge_and_no_more():
+    def stretched(margin):
+        return 50 * logistic_loss(margin / 50)
+
+    assert [lost(stretched, keep, 1e-3) for keep in (1.0, 0.75, 0.62)] == [0, 0, 0]
+    assert [lost(stretched, keep, 1e-5) for keep in (1.0, 0.75, 0.62)] == [0, 2, 2]
+
+
+@pytest.mark.parametrize(("b", "r"), [(200.0, 50.0), (3.0, 0.5), (1.5, 7.0)])
+def test_the_barrier_hinge_has_one_shape_in_units_of_its_width(b, r):
+    z = torch.linspace(-6 * r, 6 * r, 4001, dtype=torch.float64)
+    unit = r * barrier_hinge_loss(z / r, b=b, r=1.0)
+    torch.testing.assert_close(barrier_hinge_loss(z, b=b, r=r), unit, rtol=1e-13, atol=1e-10 * r)
+
+
+@pytest.mark.parametrize("keep", [1.0, 0.7])
+@pytest.mark.parametrize("penalty", [1e-3, 1e-4])
+def test_width_and_penalty_matter_by_their_product_only(keep, penalty):
+    wide = margins_at_best(barrier_hinge_loss, keep, penalty)
+    unit = margins_at_best(partial(barrier_hinge_loss, r=1.0), keep, 50 * penalty)
+    np.testing.assert_allclose(wide, 50 * unit, rtol=1e-5, atol=1e-6)
+
+
+def test_the_unhinged_weights_are_the_mean_example_whatever_the_penalty_and_the_lies():
+    mean = four_points(1 / 24).mean(axis=0)
+    for penalty, keep in itertools.product((1.0, 0.05, 1e-3), (1.0, 0.75, 0.55)):
+        margins = four_points(1 / 24) @ mean * (2 * keep - 1) / penalty
+        found = margins_at_best(unhinged_loss, keep, penalty)
+        np.testing.assert_allclose(found, margins, rtol=1e-5)
+        assert (found > 0).all()
+
+
+@pytest.mark.parametrize("loss", [sigmoid_loss, ramp_loss], ids=name_of)
+def test_flipped_labels_act_on_a_symmetric_loss_as_a_larger_penalty(loss):
+    for penalty, keep in itertools.product((0.01, 1e-3), (0.9, 0.75, 0.62)):
+        flipped = margins_at_best(loss, keep, penalty)
+        true = margins_at_best(loss, 1.0, penalty / (2 * keep - 1))
+        np.testing.assert_allclose(flipped, true, rtol=1e-4, atol=1e-5)
+
+
+def test_a_symmetric_loss_may_fail_by_its_penalty_with_true_labels():
+    # The penalisers get a score of zero, which is not right; the larger penalty of lies mends it.
+    assert abs(margins_at_best(ramp_loss, 1.0, 0.01)[2:]).max() < 1e-8
+    assert margins_at_best(ramp_loss, 0.75, 0.01).min() > 0.005
+
+
+@pytest.mark.parametrize("risk", [ber_risk, auc_risk])
+def test_scores_kept_inside_by_a_norm_bound_keep_the_barrier_hinge_on_its_line(risk):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(80, 3))
+    labels = torch.from_numpy(np.where(rng.random(80) < 0.5, 1, -1))
+    pi, pi_prime = 0.7, 0.4
+    r = 2.0
+    loss = partial(barrier_hinge_loss, r=r)
+    widest = np.linalg.norm(x[:, None] - x, axis=-1).max()
+    bound = r / max(widest, np.linalg.norm(x, axis=1).max())
+    misses = {}
+    for norm in (bound, 5 * bound):
+        gaps = []
+        for _ in range(50):
+            w = rng.normal(size=3)
+            scores = torch.from_numpy(x @ (norm * w / np.linalg.norm(w)))
+            found = corrupted_risk(scores, labels, loss, pi, pi_prime)[risk]
+            line = (pi - pi_prime) * risk(scores, labels, loss) + r * (1 - pi + pi_prime)
+            gaps.append(abs(float(found - line)))
+        misses[norm] = max(gaps)
+    assert misses[bound] < 1e-12
+    assert misses[5 * bound] > 1
+
+
+def test_each_rate_of_lies_has_a_scale_that_defeats_a_convex_potential():
+    def exponential(margin):
+        return torch.exp(-margin.clamp(min=-700))
+
+    for loss in (logistic_loss, exponential):
+        for keep in (0.999, 0.95, 0.75):
+            assert lost(loss, keep, 0.0, scale=1e-4) == 2
+
+
+def test_no_scale_defeats_the_logistic_loss_at_every_rate_of_lies():
+    assert lost(logistic_loss, 0.95, 0.0, scale=1 / 24) == 0
+    assert lost(logistic_loss, 0.95, 0.0, scale=1 / 200) == 2
+    assert lost(logistic_loss, 0.999, 0.0, scale=1 / 200) == 0
+
+
+# How much reports tell.
+
+
+def information(joint):
+    """Return the mutual information, in nats, of the rows and the columns of a joint table."""
+    apart = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
+    here = joint > 0
+    return float((joint[here] * np.log(joint[here] / apart[here])).sum())
+
+
+def through(joint, channels):
+    """Return the joint table of the unknown and what leaves a channel for each label."""
+    channel = np.ones((1, 1))
+    for each in channels:
+        channel = np.kron(channel, each)
+    return joint @ channel
+
+
+def lying(keep):
+    return np.array([[keep, 1 - keep], [1 - keep, keep]])
+
+
+def blanking(share):
+    return np.array([[share, 0, 1 - share], [0, share, 1 - share]])
+
+
+@pytest.mark.parametrize("keep", [0.55, 0.75, 0.95])
+def test_reports_tell_no_more_than_a_random_share_of_the_labels(keep):
+    rng = np.random.default_rng(11)
+    share = (2 * keep - 1) ** 2
+    tightest = 0.0
+    for sharpness in (0.01, 0.1, 1.0, 5.0):
+        for _ in range(50):
+            joint = rng.dirichlet(np.full(3 * 8, sharpness)).reshape(3, 8) + 1e-12
+            joint /= joint.sum()
+            reports = information(through(joint, [lying(keep)] * 3))
+            shown = information(through(joint, [blanking(share)] * 3))
+            assert reports <= shown * (1 + 1e-9) + 1e-14
+            tightest = max(tightest, reports / shown)
+    assert tightest > 0.6
+
+
+def test_one_report_of_an_almost_fair_label_attains_the_share():
+    for keep in (0.55, 0.75, 0.95):
+        joint = np.array([[0.25 + 1e-4, 0.25 - 1e-4], [0.25 - 1e-4, 0.25 + 1e-4]])
+        ratio = information(joint @ lying(keep)) / information(joint)
+        assert ratio == pytest.approx((2 * keep - 1) ** 2, rel=1e-5)
+
+
+def test_many_reports_may_tell_more_than_their_share_of_what_all_labels_tell():
+    keep, n = 0.75, 5
+    joint = np.zeros((2, 2**n))
+    joint[0, 0] = joint[1, -1] = 0.5
+    reports = information(through(joint, [lying(keep)] * n))
+    assert reports > 2 * (2 * keep - 1) ** 2 * information(joint)
+    assert reports < information(through(joint, [blanking((2 * keep - 1) ** 2)] * n))
 
 
 # On a GPU.
