@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpnotes import _coins, unary_encoding
+from dpnotes import _coins, randomized_response, unary_encoding
 from dpnotes.audit import exact_epsilon
 from dpnotes.unary_encoding import (
     PROTOCOLS,
@@ -789,3 +789,37 @@ def test_occupations_are_found_again():
     counted = Counter(people)
     counts = np.array([counted[category] for category in domain])
     assert np.all(np.abs(found - counts) <= 5 * np.sqrt(variance(counts, p, q, n=len(people))))
+
+
+def error_of_a_difference(distribution, own, supports, share):
+    """Squared error of the difference of two estimates, per person, from a table of reports."""
+    p, q = own
+    step = supports[:, 0] - supports[:, 1].astype(float)
+    means, squares = distribution @ step, distribution @ step**2
+    variances = squares - means**2
+    return (share / 2 * (variances[0] + variances[1]) + (1 - share) * variances[2]) / (p - q) ** 2
+
+
+@pytest.mark.parametrize("cost", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_difference_of_two_frequent_counts_varies_as_the_page_says(cost, share):
+    k = 4
+    p, q = support_probabilities("direct encoding", cost, k)
+    direct = randomized_response.output_distribution(cost, k)
+    closed = (share * (p + q - (p - q) ** 2) + (1 - share) * 2 * q) / (p - q) ** 2
+    found = error_of_a_difference(direct, (p, q), np.eye(k), share)
+    assert found == pytest.approx(closed, rel=1e-9)
+    p, q = probabilities(cost)
+    bits = np.arange(2**k)[:, None] >> np.arange(k) & 1
+    found = error_of_a_difference(output_distribution(k, p, q), (p, q), bits, share)
+    closed = share * (p * (1 - p) + q * (1 - q)) + (1 - share) * 2 * q * (1 - q)
+    assert found == pytest.approx(closed / (p - q) ** 2, rel=1e-9)
+
+
+def test_for_fourteen_categories_a_rare_one_is_level_at_log_4():
+    for cost, ahead in ((math.log(4) - 1e-3, False), (math.log(4) + 1e-3, True)):
+        direct, unary = (
+            variance([0, 1], *support_probabilities(name, cost, 14))[0]
+            for name in ("direct encoding", "optimized unary")
+        )
+        assert (direct < unary) == ahead
