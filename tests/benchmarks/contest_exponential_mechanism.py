@@ -7,7 +7,7 @@ import numpy as np
 from contest import EPSILON, LABELS, SCORES, answers, contender, draw_bytes, draw_words
 from scipy import stats
 
-from dpnotes import exponential_mechanism, randomized_response
+from dpnotes import label_privacy, randomized_response
 
 KEEP = randomized_response.keep_probability(EPSILON / 2)
 
@@ -62,14 +62,12 @@ def plain_numpy(n):
 
 
 def ours(name, kind, *, method, dtype, rounds, note):
-    """Enter `privatize_labels` for one method and one type of label."""
+    """Enter `exponential` for one method and one type of label."""
 
     @contender(LABELS, name, kind, rounds=rounds, note=note)
     def prepare(n):
         labels, rng = labels_of(n, dtype), np.random.default_rng(0)
-        return lambda: estimate(
-            exponential_mechanism.privatize_labels(labels, EPSILON, method=method, rng=rng)
-        )
+        return lambda: estimate(label_privacy.exponential(labels, EPSILON, method=method, rng=rng))
 
 
 ours(
@@ -78,7 +76,7 @@ ours(
     method="independent",
     dtype=np.int8,
     rounds=100,
-    note="`privatize_labels`, then the estimate; a label in a byte",
+    note="`exponential`, then the estimate; a label in a byte",
 )
 ours(
     "dpnotes, eight bytes a label",
@@ -150,4 +148,4 @@ def scipy_binomial(n):
 
 @score_law("dpnotes", "dpnotes", rounds=10, note="`log_score_pmf`, good to 1e-10 of the logarithm")
 def ours_score(n):
-    return exponential_mechanism.log_score_pmf(n, EPSILON)
+    return label_privacy.log_score_pmf(n, EPSILON)

@@ -1,0 +1,841 @@
+import functools
+import itertools
+import math
+from collections import Counter
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from laws import is_close, is_distributed_as, realised_law, softmax
+from scipy import optimize, special, stats
+
+from dpnotes import _coins, exponential_mechanism, label_privacy, randomized_response
+from dpnotes._coins import lie_probability
+from dpnotes.audit import exact_epsilon
+from dpnotes.label_privacy import (
+    exponential,
+    log_score_pmf,
+    minimum_epsilon,
+    privatize,
+    success_probability,
+    truncated_binomial,
+)
+
+METHODS = ["independent", "two-step"]
+EPSILONS = [1e-9, 0.1, 1.0, 2 * math.log(3), 8.0]
+
+
+# The score.
+
+
+@pytest.fixture(scope="module")
+def log_factorials():
+    """Return ln(k!) for k up to 2,000, in 300 digits."""
+    with localcontext(Context(prec=300)):
+        logs = {1: Decimal(0)}
+        for k in range(2, 2001):
+            divisor = next((d for d in range(2, math.isqrt(k) + 1) if k % d == 0), None)
+            logs[k] = logs[divisor] + logs[k // divisor] if divisor else Decimal(k).ln()
+        return list(itertools.accumulate(logs.values(), initial=Decimal(0)))
+
+
+def closed_form(n, epsilon, log_factorials):
+    """Return ln of binomial(n, i) e^(i epsilon / 2) / (1 + e^(epsilon / 2))^n, in 300 digits."""
+    with localcontext(Context(prec=300)):
+        half = Decimal(epsilon) / 2
+        norm = n * (1 + half.exp()).ln()
+        logs = [
+            log_factorials[n] - log_factorials[i] - log_factorials[n - i] + i * half - norm
+            for i in range(n + 1)
+        ]
+        return np.array([float(log) for log in logs])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 999, 2000])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.5, 1.0, 2 * math.log(3), 20.0, 1e3])
+def test_the_log_of_the_score_law_has_ten_digits(log_factorials, n, epsilon):
+    found = log_score_pmf(n, epsilon)
+    assert found.shape == (n + 1,)
+    np.testing.assert_allclose(found, closed_form(n, epsilon, log_factorials), rtol=1e-10, atol=0)
+
+
+def test_ten_digits_are_more_than_the_first_term_outwards_can_give(log_factorials):
+    n, half = 2000, 500.0
+    start = -n * math.log1p(math.exp(half))
+    i = np.arange(1, n + 1)
+    naive = start + np.append(0, np.cumsum(np.log((n - i + 1) / i) + half))
+    exact = closed_form(n, 2 * half, log_factorials)
+    assert not np.allclose(naive, exact, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("n", [10**4, 10**6, 10**7])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+def test_the_score_law_is_scipys_binomial(n, epsilon):
+    p = special.expit(epsilon / 2)
+    middle, spread = n * p, math.sqrt(n * p * (1 - p))
+    scores = np.unique(np.clip(middle + spread * np.linspace(-35, 35, 501), 0, n).astype(int))
+    # scipy's own logpmf is only good to some 5e-9 here; the log of its pmf is better.
+    pmf = stats.binom.pmf(scores, n, p)
+    held = pmf > 1e-300
+    found = log_score_pmf(n, epsilon)[scores]
+    np.testing.assert_allclose(found[held], np.log(pmf[held]), rtol=1e-10)
+    assert np.all(found[~held] < math.log(1.1e-300))
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000, 10**6])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.5, 1e3])
+def test_the_scores_have_probability_one_together(n, epsilon):
+    assert special.logsumexp(log_score_pmf(n, epsilon)) == pytest.approx(0, abs=1e-11)
+
+
+def test_an_epsilon_past_the_reach_of_doubles_keeps_every_label():
+    found = log_score_pmf(10, 1e308)
+    assert found[-1] == 0
+    assert np.all(found[:-1] < -1e307)
+
+
+def recursion(n, epsilon, *, first=2.0, step=2.0):
+    """Return the source's recursion in log space; a mistaken copy divides by 1 and not by 2."""
+    logs = [-n * math.log1p(math.exp(epsilon / first))]
+    for i in range(1, n + 1):
+        logs.append(logs[-1] + math.log(n - i + 1) - math.log(i) + epsilon / step)
+    return np.array(logs)
+
+
+def test_the_corrected_recursion_gives_the_score_law():
+    np.testing.assert_allclose(recursion(100, 0.5), log_score_pmf(100, 0.5), rtol=1e-11)
+
+
+@pytest.mark.parametrize(("n", "epsilon", "mass"), [(10, 1.0, 29.7208), (100, 0.5, 2.7135e6)])
+def test_dropping_the_half_from_the_step_loses_normalisation(n, epsilon, mass):
+    total = np.exp(special.logsumexp(recursion(n, epsilon, step=1.0)))
+    assert float(f"{total:.6g}") == pytest.approx(mass, rel=2e-5)
+    assert total == pytest.approx(((1 + math.exp(epsilon)) / (1 + math.exp(epsilon / 2))) ** n)
+    start = np.exp(special.logsumexp(recursion(n, epsilon, first=1.0)))
+    assert start == pytest.approx(1 / total)
+
+
+@pytest.mark.parametrize("dropped", [{"step": 1.0}, {"first": 1.0, "step": 1.0}])
+def test_dropping_the_half_gives_randomized_response_at_all_of_epsilon(dropped):
+    n, epsilon = 40, 1.0
+    logs = recursion(n, epsilon, **dropped)
+    logs -= special.logsumexp(logs)
+    assert not np.allclose(logs, log_score_pmf(n, epsilon), rtol=1e-3)
+    np.testing.assert_allclose(logs, log_score_pmf(n, 2 * epsilon), rtol=1e-11)
+
+
+def test_dropping_the_half_in_both_places_is_normalised_all_the_same():
+    assert special.logsumexp(recursion(40, 1.0, first=1.0, step=1.0)) == pytest.approx(0, abs=1e-11)
+
+
+# Labels are randomized response.
+
+
+@functools.cache
+def scores(n):
+    """Return the number of labels that agree, for all pairs of 2^n data sets."""
+    numbers = np.arange(2**n)
+    return n - np.bitwise_count(numbers[:, None] ^ numbers).astype(int)
+
+
+def one_label_changed(n):
+    return [(i, i ^ 1 << j) for i in range(2**n) for j in range(n) if i < i ^ 1 << j]
+
+
+def product_law(n, epsilon):
+    """Return the law of n reports of randomized response."""
+    return functools.reduce(np.kron, [randomized_response.output_distribution(epsilon)] * n)
+
+
+def two_step_law(log_pmf):
+    """Return the law of a uniform subset whose size is drawn first."""
+    n = log_pmf.size - 1
+    subsets = special.comb(n, np.arange(n + 1))
+    return (np.exp(log_pmf) / subsets)[scores(n)]
+
+
+@pytest.mark.parametrize("n", range(1, 11))
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_labels_under_the_exponential_mechanism_are_randomized_response(n, epsilon):
+    by_definition = softmax(scores(n), epsilon)
+    np.testing.assert_allclose(by_definition, product_law(n, epsilon / 2), rtol=1e-12)
+    np.testing.assert_allclose(
+        exponential_mechanism.output_distribution(scores(n), epsilon),
+        product_law(n, epsilon / 2),
+        rtol=1e-12,
+    )
+    np.testing.assert_allclose(
+        two_step_law(log_score_pmf(n, epsilon)), product_law(n, epsilon / 2), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 3.0, 20.0])
+def test_labels_cost_half_of_epsilon_and_no_more(n, epsilon):
+    neighbours = one_label_changed(n)
+    for law in (softmax(scores(n), epsilon), two_step_law(log_score_pmf(n, epsilon))):
+        assert exact_epsilon(law, neighbours=neighbours) == pytest.approx(epsilon / 2, rel=1e-10)
+
+
+def score_one_too_many(n, epsilon):
+    """Return the law of a broken copy that keeps one label more than it drew, if it can."""
+    pmf = np.exp(log_score_pmf(n, epsilon))
+    return two_step_law(np.log([1e-300, *pmf[:-2], pmf[-2:].sum()]))
+
+
+def first_labels_kept(n, epsilon):
+    """Return the law of a broken copy that keeps the first labels, and not any."""
+    law = np.zeros((2**n, 2**n))
+    pmf = np.exp(log_score_pmf(n, epsilon))
+    for truth, kept in itertools.product(range(2**n), range(n + 1)):
+        law[truth, truth ^ (2**n - 2**kept)] = pmf[kept]
+    return law
+
+
+def half_forgotten(n, epsilon):
+    return softmax(scores(n), 2 * epsilon)
+
+
+@pytest.mark.parametrize("broken", [half_forgotten, score_one_too_many, first_labels_kept])
+def test_the_audit_catches_a_broken_mechanism_on_labels(broken):
+    law = broken(5, 1.0)
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=1e-12)
+    assert exact_epsilon(law, neighbours=one_label_changed(5)) > 0.5 + 0.1
+
+
+# Labels at their cost, of any two classes.
+
+
+CLASSES = [(-1, 1), (0, 1), (1, 0), (-1.5, 0.25), (False, True), ("well", "ill"), (3, 7)]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, math.log(3), 8.0])
+def test_epsilon_is_what_a_label_costs(epsilon):
+    table = label_privacy.output_distribution(epsilon)
+    assert exact_epsilon(table) == pytest.approx(epsilon, rel=1e-12)
+    np.testing.assert_array_equal(table, randomized_response.output_distribution(epsilon))
+    columns = functools.reduce(np.kron, [table] * 4)
+    found = exact_epsilon(columns, neighbours=one_label_changed(4))
+    assert found == pytest.approx(epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+def test_the_coin_of_a_label_is_that_of_randomized_response_at_all_of_epsilon(monkeypatch, classes):
+    asked = []
+
+    def flip(size, p, rng):
+        asked.append(p)
+        return np.arange(size) % 2 == 1
+
+    monkeypatch.setattr(randomized_response, "flip", flip)
+    first, second = classes
+    kept_and_flipped = privatize([first, first, second, second], 1.0, classes=classes)
+    assert kept_and_flipped.tolist() == [first, second, second, first]
+    assert asked == [lie_probability(1.0)]
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+def test_a_column_of_any_two_classes_is_drawn_as_one_of_minus_and_plus_one(classes):
+    signs = np.where(np.arange(500) % 3 == 0, 1, -1)
+    labels = [classes[int(sign > 0)] for sign in signs]
+    expected = privatize(signs, 1.0, rng=14) > 0
+    reports = privatize(labels, 1.0, classes=classes, rng=14)
+    assert reports.tolist() == [classes[int(second)] for second in expected]
+    assert reports.dtype == np.asarray(classes).dtype
+    again = exponential(labels, 2.0, classes=classes, rng=14)
+    assert again.tolist() == reports.tolist()
+    in_two_steps = exponential(labels, 2.0, method="two-step", classes=classes, rng=14)
+    assert set(in_two_steps.tolist()) == set(classes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array([0, 1, 1], dtype=np.uint8), (0, 1)),
+        (np.array([0, 1, 1], dtype=np.int8), (0.0, 1.0)),
+        (np.array([0.0, 1.0, 1.0]), (0, 1)),
+        (np.array([-1, 1, 1], dtype=">f4"), (-1, 1)),
+        (np.array([-100, 100, 100], dtype=np.int8), (-100, 100)),
+        (np.array([0, 2**60, 0], dtype=np.uint64), (0, 2**60)),
+        (np.array([True, False]), (False, True)),
+        (pd.Series([0, 1, 1], dtype=np.int16), (0, 1)),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [1e-3, 500.0])
+def test_an_array_of_numbers_keeps_its_type_and_its_labels(labels, classes, epsilon):
+    reports = privatize(labels, epsilon, classes=classes, rng=15)
+    assert reports.dtype == np.asarray(labels).dtype.newbyteorder("=")
+    assert set(reports.tolist()) <= set(classes)
+    if epsilon == 500:
+        assert np.array_equal(reports, labels)
+
+
+def test_words_and_mixed_lists_get_the_type_of_the_classes_whatever_the_records():
+    for labels in ([1, -1], [1.0, -1], [1, np.int8(-1)], np.array([1, -1.0], dtype=object)):
+        assert privatize(labels, 1.0, rng=0).dtype == np.int64
+    for labels in (["a", "a"], ["a", "bcd"], np.array(["a", "a"]), pd.Series(["a", "bcd"])):
+        assert privatize(labels, 1.0, classes=("a", "bcd"), rng=0).dtype == np.dtype("<U3")
+
+
+INVALID = [
+    *([0, 1], [True, False], [2, 1], ["1", "-1"], [None, 1], [math.nan, 1], [[1], 1], [1 + 1j, 1]),
+    *([1, -1, True], ["yes", 1], [10**400, 1], [0.5, 1]),
+]
+
+
+@pytest.mark.parametrize("function", [privatize, exponential])
+def test_all_invalid_labels_of_a_list_get_one_and_the_same_hint(function):
+    said = set()
+    for labels in INVALID:
+        with pytest.raises(ValueError, match="labels must each be -1 or 1") as refusal:
+            function(labels, 1.0)
+        said.add(str(refusal.value))
+    assert len(said) == 1
+    assert "classes=(0, 1)" in min(said)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(np.array([True, False]), np.uint8([1, 1]), np.array(["1", "-1"]), np.array([1 + 0j])),
+        np.array([1, 1], dtype="M8[s]"),
+    ],
+)
+def test_an_array_that_could_not_hold_the_classes_is_refused_by_its_type(labels):
+    with pytest.raises(TypeError, match=r"labels must each be -1 or 1.* got dtype"):
+        privatize(labels, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_estimates_are_unbiased_with_exactly_the_stated_variance(epsilon):
+    truth = ["ill", "well", "well"]
+    keep = label_privacy.output_distribution(epsilon)
+    mean, square = np.zeros(2), np.zeros(2)
+    for reports in itertools.product(["well", "ill"], repeat=3):
+        same = sum(map(str.__eq__, truth, reports))
+        chance = keep[0, 0] ** same * keep[0, 1] ** (3 - same)
+        found = label_privacy.estimate(reports, epsilon, classes=("well", "ill"))
+        mean += chance * found
+        square += chance * found**2
+    np.testing.assert_allclose(mean, [2, 1], rtol=1e-10)
+    np.testing.assert_allclose(square - mean**2, label_privacy.variance([2, 1], epsilon), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stated_epsilon_that_keeps_no_label_is_refused_by_its_name(method):
+    with pytest.raises(ValueError, match="stated_epsilon must be large enough"):
+        exponential([1, -1], 1e-17, method=method)
+
+
+# Both ways of drawing labels.
+
+
+class EveryOrder:
+    """A generator that has one order for every permutation asked of it."""
+
+    def __init__(self, order):
+        self.order = np.array(order)
+
+    def permutation(self, size):
+        assert size == self.order.size
+        return self.order
+
+
+def realised_two_step(monkeypatch, labels, epsilon):
+    """Return the exact law over all coins of the tree and all orders of the labels."""
+    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    orders = list(itertools.permutations(range(len(labels))))
+    total = Counter()
+    for order in orders:
+
+        def draw(order=order):
+            return tuple(
+                exponential(labels, epsilon, method="two-step", rng=EveryOrder(order)).tolist()
+            )
+
+        total.update(realised_law(monkeypatch, draw))
+    monkeypatch.undo()
+    return {reports: float(weight / len(orders)) for reports, weight in total.items()}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_over_all_draws_the_two_steps_are_randomized_response(monkeypatch, n, epsilon):
+    labels = [(-1) ** (i // 2) for i in range(n)]
+    law = realised_two_step(monkeypatch, labels, epsilon)
+    keep = randomized_response.keep_probability(epsilon / 2)
+    lie = lie_probability(epsilon / 2)
+    assert len(law) == 2**n
+    for reports, probability in law.items():
+        kept = sum(a == b for a, b in zip(reports, labels, strict=True))
+        assert probability == pytest.approx(keep**kept * lie ** (n - kept), rel=1e-13)
+
+
+def test_over_all_draws_the_two_steps_cost_half_of_epsilon(monkeypatch):
+    inputs = list(itertools.product([-1, 1], repeat=3))
+    laws = [realised_two_step(monkeypatch, labels, 1.0) for labels in inputs]
+    table = [[law[reports] for reports in inputs] for law in laws]
+    found = exact_epsilon(table, neighbours=one_label_changed(3))
+    assert found == pytest.approx(0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("lies", [1, 96, 127])
+def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatch, lies):
+    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    monkeypatch.setattr(_coins, "draw_bytes", lambda size, rng: rng)
+    monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: lies / 256)
+    bytes_of_pairs = np.indices((256, 256), dtype=np.uint8).reshape(2, -1).T.ravel()
+    labels = np.tile([1, -1], 65_536)
+    flipped = exponential(labels, 1.0, rng=bytes_of_pairs) != labels
+    patterns = np.bincount(flipped.reshape(-1, 2) @ [2, 1], minlength=4)
+    truths = 256 - lies
+    assert patterns.tolist() == [truths**2, truths * lies, lies * truths, lies**2]
+
+
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 1e3])
+def test_the_coin_of_a_label_is_that_of_randomized_response_at_half_of_epsilon(
+    monkeypatch, epsilon
+):
+    asked = []
+    monkeypatch.setattr(
+        randomized_response,
+        "flip",
+        lambda size, p, rng: asked.append(p) or np.zeros(size, dtype=bool),
+    )
+    assert exponential([1, -1], epsilon).tolist() == [1, -1]
+    assert asked == [lie_probability(epsilon / 2)]
+
+
+def keeps_the_right_number_and_any(mechanism, epsilon, *, labels=50, runs=4000):
+    """Whether the number of kept labels, their places and their pairs follow the product law."""
+    truth = np.where(np.arange(labels) % 3 == 0, 1, -1)
+    rng = np.random.default_rng(8)
+    kept = np.array([mechanism(truth, epsilon, rng) == truth for _ in range(runs)])
+    p = special.expit(epsilon / 2)
+    number = is_distributed_as(kept.sum(axis=1), np.exp(log_score_pmf(labels, epsilon)))
+    places = (kept.sum(axis=0) - runs * p) ** 2 / (runs * p * (1 - p))
+    pairs = np.bincount((kept.reshape(-1, 2) @ [2, 1]), minlength=4)
+    expected = kept.size / 2 * np.array([(1 - p) ** 2, p * (1 - p), p * (1 - p), p**2])
+    return number and stats.chi2(labels).sf(places.sum()) > 1e-6 and is_close(pairs, expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_either_method_keeps_the_right_number_and_any_labels(method, epsilon):
+    def mechanism(labels, epsilon, rng):
+        return exponential(labels, epsilon, method=method, rng=rng)
+
+    assert keeps_the_right_number_and_any(mechanism, epsilon)
+
+
+def keep_the_first(labels, epsilon, rng):
+    score = rng.binomial(labels.size, special.expit(epsilon / 2))
+    return np.where(np.arange(labels.size) < score, labels, -labels)
+
+
+def keep_all_of_epsilon(labels, epsilon, rng):
+    return exponential(labels, 2 * epsilon, rng=rng)
+
+
+def keep_one_too_many(labels, epsilon, rng):
+    score = 1 + rng.binomial(labels.size, special.expit(epsilon / 2))
+    return np.where(rng.permutation(labels.size) < score, labels, -labels)
+
+
+def keep_a_random_block(labels, epsilon, rng):
+    score = rng.binomial(labels.size, special.expit(epsilon / 2))
+    return np.where(np.roll(np.arange(labels.size), rng.integers(50)) < score, labels, -labels)
+
+
+@pytest.mark.parametrize(
+    "broken", [keep_the_first, keep_all_of_epsilon, keep_one_too_many, keep_a_random_block]
+)
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_a_broken_method_does_not(broken, epsilon):
+    assert not keeps_the_right_number_and_any(broken, epsilon)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_labels_are_kept_everywhere_alike(method):
+    n, epsilon = 10**6, 0.5
+    labels = np.where(np.arange(n) % 7 == 0, 1, -1)
+    kept = exponential(labels, epsilon, method=method, rng=9) == labels
+    p = special.expit(epsilon / 2)
+    blocks = kept.reshape(100, -1).sum(axis=1)
+    # Blocks of a fixed number of kept labels would be a little less spread: not visibly so here.
+    z = (blocks - 10_000 * p) / math.sqrt(10_000 * p * (1 - p))
+    assert 1e-6 < stats.chi2(100).sf((z**2).sum()) < 1 - 1e-6
+    assert abs(kept.sum() - n * p) < 5 * math.sqrt(n * p * (1 - p))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", ">i2"])
+def test_labels_of_any_type_get_the_same_reports(method, dtype):
+    labels = np.where(np.arange(1000) % 3 == 0, 1, -1)
+    expected = exponential(labels, 1.0, method=method, rng=10)
+    reports = exponential(labels.astype(dtype), 1.0, method=method, rng=10)
+    assert np.array_equal(reports, expected)
+    assert reports.dtype == np.dtype(dtype).newbyteorder("=")
+    assert set(reports.tolist()) == {-1, 1}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("container", [list, tuple, pd.Series])
+def test_lists_and_series_of_labels_get_the_same_reports_as_arrays(method, container):
+    labels = np.array([1, -1, -1] * 20)
+    expected = exponential(labels, 1.0, method=method, rng=11)
+    given_as = container(labels.tolist())
+    assert np.array_equal(exponential(given_as, 1.0, method=method, rng=11), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_are_left_untouched_and_the_seed_decides(method):
+    labels = np.ones(300, dtype=int)
+    first = exponential(labels, 0.1, method=method, rng=12)
+    assert np.all(labels == 1)
+    rng = np.random.default_rng(12)
+    assert np.array_equal(exponential(labels, 0.1, method=method, rng=rng), first)
+    assert not np.array_equal(exponential(labels, 0.1, method=method, rng=rng), first)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_very_large_epsilon_keeps_every_label(method):
+    labels = np.where(np.arange(10_000) % 2 == 0, 1, -1)
+    assert np.array_equal(exponential(labels, 1e3, method=method, rng=13), labels)
+
+
+# Budget guidance.
+
+
+def exact_sum(n, low, high, p):
+    p = Fraction(p)
+    return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(low, high + 1))
+
+
+@given(
+    bounds=st.integers(1, 60).flatmap(
+        lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))
+    ),
+    p=st.one_of(st.floats(0.01, 0.99), st.sampled_from([1e-20, 1e-9, 0.5, 1 - 2.0**-53])),
+)
+@example(bounds=(60, 58, 60), p=0.1)
+@example(bounds=(60, 0, 2), p=0.9)
+@example(bounds=(60, 0, 60), p=0.5)
+@example(bounds=(60, 31, 31), p=0.5)
+@example(bounds=(1, 0, 0), p=1e-20)
+@settings(max_examples=200)
+def test_the_truncated_binomial_is_its_sum_far_into_the_tails(bounds, p):
+    n, low, high = bounds[0], *sorted(bounds[1:])
+    exact = float(exact_sum(n, low, high, p))
+    assert truncated_binomial(n, low, high, p) == pytest.approx(exact, rel=1e-12, abs=1e-300)
+
+
+def chance_of(n, count, p):
+    """Return the probability of a single count, with 50 digits in the logarithms."""
+    with mpmath.workdps(50):
+        p = mpmath.mpf(p)
+        log_ways = mpmath.loggamma(n + 1)
+        log_ways -= mpmath.loggamma(count + 1) + mpmath.loggamma(n - count + 1)
+        return mpmath.exp(log_ways + count * mpmath.log(p) + (n - count) * mpmath.log1p(-p))
+
+
+def standard_deviations_out(n, p, z):
+    return round(n * p + z * math.sqrt(n * p * (1 - p)))
+
+
+@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 10**12, 10**14, 10**15 - 1, 10**15])
+@pytest.mark.parametrize("p", [1e-9, 1e-3, 0.1, 0.3, 1 / 3, 0.5, 0.7, 1 - 1e-9])
+def test_the_probability_of_a_single_count_has_twelve_digits(n, p):
+    counts = {standard_deviations_out(n, p, z) for z in (-35, -10, -2.5, 0, 0.1, 1, 5, 20, 35)}
+    for count in (count for count in counts if 0 <= count <= n):
+        exact = chance_of(n, count, p)
+        assert truncated_binomial(n, count, count, p) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_twelve_digits_are_more_than_tails_or_factorials_can_give():
+    n, count, p = 10**15, 3 * 10**14, 0.3
+    exact = float(chance_of(n, count, p))
+    tails = special.betainc(count, n - count + 1, p) - special.betainc(count + 1, n - count, p)
+    log_ways = special.gammaln(n + 1) - special.gammaln(count + 1) - special.gammaln(n - count + 1)
+    factorials = np.exp(log_ways + count * np.log(p) + (n - count) * np.log1p(-p))
+    assert abs(tails / exact - 1) > 0.01
+    assert abs(factorials / exact - 1) > 0.01
+    assert abs(truncated_binomial(n, count, count, p) / exact - 1) < 1e-13
+
+
+def sum_of_ratios(n, low, high, p):
+    """Return the sum of the probabilities from low to high, each from the one before it."""
+    with mpmath.workdps(40):
+        odds = mpmath.mpf(p) / (1 - mpmath.mpf(p))
+        term = total = chance_of(n, low, p)
+        for count in range(low, high):
+            term *= odds * (n - count) / (count + 1)
+            total += term
+        return float(total)
+
+
+@pytest.mark.parametrize("n", [10**4, 10**9, 10**15])
+@pytest.mark.parametrize("p", [0.01, 0.3, 0.5])
+@pytest.mark.parametrize("width", [2, 1000])
+def test_narrow_ranges_have_twelve_digits(n, p, width):
+    for z in (-9, -1, 0, 2, 20):
+        low = standard_deviations_out(n, p, z)
+        if 0 <= low <= n - width:
+            exact = sum_of_ratios(n, low, low + width, p)
+            assert truncated_binomial(n, low, low + width, p) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_sum_and_the_integral_in_place_of_it_agree(monkeypatch):
+    n, p = 10**8, 0.4
+    ranges = [
+        [standard_deviations_out(n, p, z) for z in ends]
+        for ends in ((-9, 9), (-1, 4), (0, 3.4), (5, 9), (-30, -12), (36, 40))
+    ]
+    integrals = [truncated_binomial(n, low, high, p) for low, high in ranges]
+    monkeypatch.setattr(label_privacy, "_MOST_TERMS", 10**9)
+    sums = [truncated_binomial(n, low, high, p) for low, high in ranges]
+    np.testing.assert_allclose(integrals, sums, rtol=1e-12)
+
+
+def beta_tail(n, count, p):
+    """Return Pr[Bin(n, p) >= count] above the mean as an integral, which knows of no sum."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    with mpmath.workdps(50):
+        a, b, p = mpmath.mpf(count), mpmath.mpf(n - count + 1), mpmath.mpf(p)
+        log_norm = mpmath.loggamma(a + b) - mpmath.loggamma(a) - mpmath.loggamma(b)
+
+        def log_density(x):
+            return (a - 1) * mpmath.log(x) + (b - 1) * mpmath.log1p(-x)
+
+        rate = (a - 1) / p - (b - 1) / (1 - p)
+        half = min(90 / rate, 14 * mpmath.sqrt(a * b / (a + b) ** 3)) / 200
+        total = mpmath.fsum(
+            float(weight)
+            * mpmath.exp(log_density(p - (2 * j + 1 + float(x)) * half) - log_density(p))
+            for j in range(100)
+            for x, weight in zip(nodes, weights, strict=True)
+        )
+        return float(total * half * mpmath.exp(log_norm + log_density(p)))
+
+
+@pytest.mark.parametrize("n", [10**6, 10**12, 10**15])
+@pytest.mark.parametrize("p", [0.001, 0.5])
+@pytest.mark.parametrize("z", [0.5, 5, 30])
+def test_wide_ranges_and_tails_have_twelve_digits(n, p, z):
+    low = standard_deviations_out(n, p, z)
+    tail = beta_tail(n, low, p)
+    assert truncated_binomial(n, low, n, p) == pytest.approx(tail, rel=1e-12)
+    assert truncated_binomial(n, 0, low - 1, p) == pytest.approx(1 - tail, rel=1e-12)
+    beyond = standard_deviations_out(n, p, z + 0.2)
+    inside = tail - beta_tail(n, beyond + 1, p)
+    assert truncated_binomial(n, low, beyond, p) == pytest.approx(inside, rel=2e-12)
+
+
+def test_successes_and_failures_are_counted_alike():
+    for n, low, high, p in ((10, 2, 7, 0.25), (10**15, 10**12, 5 * 10**12, 2.0**-9)):
+        mirrored = truncated_binomial(n, n - high, n - low, 1 - p)
+        assert truncated_binomial(n, low, high, p) == mirrored
+
+
+@pytest.mark.parametrize("p", [5e-324, 1e-300, 0.3, 1 - 2.0**-53])
+@pytest.mark.parametrize("n", [1, 10**15])
+def test_every_range_has_a_probability(n, p):
+    for low, high in ((0, 0), (0, n), (n // 2, n), (1, 1), (n, n), (0, n - 1)):
+        assert 0 <= truncated_binomial(n, low, high, p) <= 1
+
+
+def test_the_whole_binomial_is_certain_and_its_parts_add_up():
+    assert truncated_binomial(10**15, 0, 10**15, 0.3) == 1
+    parts = [truncated_binomial(1000, low, low + 99, 0.4) for low in range(0, 1000, 100)]
+    assert sum(parts) + truncated_binomial(1000, 1000, 1000, 0.4) == pytest.approx(1, abs=1e-13)
+
+
+GRID = [0.01, 0.05, 0.1, 0.2, 0.5, 1, 2]
+SUCCESS = {
+    10: [".6261", ".6383", ".6534", ".6828", ".7637", ".8688", ".9718"],
+    100: [".5497", ".5891", ".6370", ".7261", ".9117", ".9953", "1.0000"],
+    1000: [".5441", ".6653", ".7946", ".9466", ".99997", "1.0000", "1.0000"],
+    10_000: [".6026", ".8962", ".9940", "1.0000", "1.0000", "1.0000", "1.0000"],
+}
+
+
+@pytest.mark.parametrize("n", SUCCESS)
+def test_the_table_of_success_is_right_in_every_digit(n):
+    for epsilon, digits in zip(GRID, SUCCESS[n], strict=True):
+        places = len(digits.partition(".")[2])
+        found = f"{success_probability(n, epsilon):.{places}f}"
+        assert float(found) == float(digits)
+
+
+@given(n=st.integers(1, 120), epsilon=st.floats(1e-3, 30))
+@example(n=1, epsilon=1.0)
+@example(n=2, epsilon=1e-3)
+@settings(max_examples=40)
+def test_success_is_the_sum_over_the_upper_half(n, epsilon):
+    with localcontext(Context(prec=50)):
+        p = Fraction(1 / (1 + (-Decimal(epsilon) / 2).exp()))
+    exact = float(exact_sum(n, (n + 1) // 2, n, p))
+    assert success_probability(n, epsilon) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [10**5, 10**6, 10**6 + 1])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 5e-3])
+def test_success_is_the_upper_half_of_the_score_law(n, epsilon):
+    upper = np.exp(log_score_pmf(n, epsilon)[(n + 1) // 2 :]).sum()
+    assert success_probability(n, epsilon) == pytest.approx(upper, rel=1e-10)
+
+
+def normal_success(n, epsilon):
+    """Return the normal law with a continuity correction and the first term of Edgeworth."""
+    p = special.expit(epsilon / 2)
+    spread = math.sqrt(n * p * (1 - p))
+    # n p - (n + 1) // 2 + 1/2, with no large number in it.
+    ahead = n * math.tanh(epsilon / 4) / 2 + (0 if n % 2 else 0.5)
+    z = -ahead / spread
+    return stats.norm.sf(z) + (1 - 2 * p) / (6 * spread) * (z * z - 1) * stats.norm.pdf(z)
+
+
+@pytest.mark.parametrize("n", [10**9, 10**9 + 1, 10**12, 10**12 + 1, 10**15 - 1, 10**15])
+@pytest.mark.parametrize("z", [0.1, 1.0, 2.5])
+def test_success_among_very_many_labels_is_normal(n, z):
+    epsilon = 4 * z / math.sqrt(n)
+    # At 1e15 the last bit of a probability is 4e-9 standard deviations.
+    expected = pytest.approx(normal_success(n, epsilon), abs=1e-8)
+    assert success_probability(n, epsilon) == expected
+
+
+def test_success_is_not_monotone_in_n_because_a_tie_counts():
+    found = [success_probability(n, 0.1) for n in range(1, 100)]
+    # From odd n to even n the tie is gained, from even to odd it is lost.
+    assert np.all(np.diff(found)[::2] > 0)
+    assert np.all(np.diff(found)[1::2] < 0)
+    assert np.all(np.diff(found[::2]) > 0)
+
+
+def test_among_even_numbers_success_falls_before_it_rises():
+    found = [success_probability(n, 0.1) for n in (2, 10, 100, 1000)]
+    assert found[0] > found[1] > found[2] < found[3]
+
+
+@given(n=st.integers(1, 10**6), epsilon=st.floats(0, 5))
+def test_more_epsilon_is_never_less_success(n, epsilon):
+    epsilon += 1e-6
+    assert success_probability(n, 1.1 * epsilon) >= success_probability(n, epsilon) - 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-17, 1e308])
+@pytest.mark.parametrize("n", [1, 2, 10**15])
+def test_success_has_a_value_at_every_epsilon(n, epsilon):
+    expected = 1.0 if epsilon > 1 else 0.5 + (n == 2) / 4
+    assert success_probability(n, epsilon) == pytest.approx(expected, abs=1e-7)
+
+
+GUIDANCE = {
+    100: {"exact": 0.891838, "chernoff": 1.223280, "hoeffding": 1.253417, "normal": 0.930539},
+    1000: {"exact": 0.290316, "chernoff": 0.384177, "hoeffding": 0.385067, "normal": 0.294262},
+    10_000: {"exact": 0.092656, "chernoff": 0.121403, "hoeffding": 0.121431, "normal": 0.093054},
+}
+MORE_THAN_HALF = {100: 0.973008, 1000: 0.298327, 10_000: 0.093456}
+
+
+@pytest.mark.parametrize("n", GUIDANCE)
+@pytest.mark.parametrize("bound", ["exact", "chernoff", "hoeffding", "normal"])
+def test_the_table_of_the_smallest_epsilon_is_right_in_every_digit(n, bound):
+    assert round(minimum_epsilon(n, 0.01, bound=bound), 6) == GUIDANCE[n][bound]
+
+
+@pytest.mark.parametrize("n", MORE_THAN_HALF)
+def test_chernoff_and_hoeffding_bound_the_stricter_event(n):
+    def short_of_it(epsilon):
+        return truncated_binomial(n, n // 2 + 1, n, special.expit(epsilon / 2)) - 0.99
+
+    strict = optimize.brentq(short_of_it, 1e-3, 5)
+    assert round(strict, 6) == MORE_THAN_HALF[n]
+    values = [minimum_epsilon(n, 0.01), strict, *map(GUIDANCE[n].get, ["chernoff", "hoeffding"])]
+    assert values == sorted(values)
+
+
+@given(n=st.integers(1, 10**7), failure=st.floats(1e-12, 0.45))
+@example(n=1, failure=1e-12)
+@example(n=2, failure=0.2)
+def test_the_smallest_epsilon_has_exactly_the_failure_asked_for(n, failure):
+    epsilon = minimum_epsilon(n, failure)
+    fails = 1 - success_probability(n, epsilon) if epsilon else None
+    if fails is None:
+        assert stats.binom.cdf((n + 1) // 2 - 1, n, 0.5) <= failure * (1 + 1e-9)
+    else:
+        assert fails == pytest.approx(failure, rel=1e-6, abs=1e-14)
+
+
+@given(n=st.integers(1, 2000), failure=st.floats(1e-300, 1e-3))
+@settings(max_examples=50)
+def test_rare_failures_are_inverted_as_well(n, failure):
+    epsilon = minimum_epsilon(n, failure)
+    fails = truncated_binomial(n, (n + 1) // 2, n, special.expit(-epsilon / 2))
+    if n % 2 == 0:
+        fails = truncated_binomial(n, n // 2 + 1, n, special.expit(-epsilon / 2))
+    assert fails == pytest.approx(failure, rel=1e-6)
+
+
+@given(n=st.integers(1, 10**15), failure=st.floats(1e-300, 0.999))
+@settings(max_examples=50)
+def test_sufficient_bounds_suffice(n, failure):
+    exact = minimum_epsilon(n, failure)
+    chernoff = minimum_epsilon(n, failure, bound="chernoff")
+    assert exact <= chernoff * (1 + 1e-12)
+    if n > 2.001 * math.log(1 / failure):
+        assert chernoff <= minimum_epsilon(n, failure, bound="hoeffding") * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n", [10**9, 10**12, 10**12 + 1, 10**15 - 1, 10**15])
+@pytest.mark.parametrize("failure", [1e-9, 0.01, 0.3])
+def test_the_smallest_epsilon_for_very_many_labels_is_the_normal_one(n, failure):
+    z = -special.ndtri(failure)
+    # z standard deviations, less the half of a tie that an even number is given.
+    ahead = z * math.sqrt(n) / 2 - (0 if n % 2 else 0.5)
+    expected = 4 * math.atanh(2 * ahead / n)
+    tolerance = 1e-7 if n > 10**14 else 2e-8
+    assert minimum_epsilon(n, failure) == pytest.approx(expected, rel=tolerance)
+
+
+def test_a_fair_coin_may_be_enough():
+    assert minimum_epsilon(10, 0.5) == 0
+    assert minimum_epsilon(11, 0.51) == 0
+    assert minimum_epsilon(10**15, 0.6) == 0
+    assert minimum_epsilon(10, 0.7, bound="normal") == 0
+    assert minimum_epsilon(10, stats.binom.cdf(4, 10, 0.5) - 1e-6) > 0
+
+
+@pytest.mark.parametrize("bound", ["exact", "chernoff"])
+def test_a_single_label_and_the_rarest_failure_have_a_finite_answer(bound):
+    log_odds = 200 * math.log(10)
+    expected = {"exact": 2 * log_odds, "chernoff": 4 * (log_odds + math.log(2))}[bound]
+    assert minimum_epsilon(1, 1e-200, bound=bound) == pytest.approx(expected, rel=1e-12)
+    assert minimum_epsilon(1, 5e-324, bound=bound) < 3000
+
+
+@given(n=st.integers(1, 10**15), failure=st.floats(1e-300, 0.99))
+def test_the_bounds_are_their_formulas(n, failure):
+    with localcontext(Context(prec=60)):
+        excess = -Decimal(failure).ln() / n
+        x = excess.exp()
+        chernoff = float(4 * (x + (x * x - 1).sqrt()).ln())
+    assert minimum_epsilon(n, failure, bound="chernoff") == pytest.approx(chernoff, rel=1e-12)
+    normal = max(0.0, 4 * stats.norm.isf(failure) / math.sqrt(n))
+    assert minimum_epsilon(n, failure, bound="normal") == pytest.approx(normal, rel=1e-12)
+    if excess < 0.4:
+        hoeffding = math.exp(
+            -n / 2 * math.tanh(minimum_epsilon(n, failure, bound="hoeffding") / 4) ** 2
+        )
+        assert math.log(hoeffding) == pytest.approx(math.log(failure), rel=1e-9)
+
+
+def test_hoeffdings_bound_says_how_many_labels_it_needs():
+    with pytest.raises(ValueError, match=r"n must be above 2 ln\(1 / failure\) .* got 9"):
+        minimum_epsilon(9, 0.01, bound="hoeffding")
+    assert minimum_epsilon(10, 0.01, bound="hoeffding") > 0
