@@ -10,7 +10,7 @@ import pandas as pd
 import private_auc_refusals
 import pytest
 
-from dpnotes import exponential_mechanism, pate, randomized_response, unary_encoding
+from dpnotes import exponential_mechanism, label_privacy, pate, randomized_response, unary_encoding
 from dpnotes._checks import (
     as_array,
     check_categories,
@@ -57,15 +57,22 @@ WORKING_CALLS = {
             "rng": 0,
         },
         "output_distribution": {"utilities": [1.0, 2.0], "epsilon": 1.0, "sensitivity": 1.0},
-        "log_score_pmf": {"n": 3, "epsilon": 1.0},
-        "truncated_binomial": {"n": 10, "low": 5, "high": 10, "p": 0.5},
-        "privatize_labels": {
+    },
+    label_privacy: {
+        "output_distribution": {"epsilon": 1.0},
+        "privatize": {"labels": [1, -1], "epsilon": 1.0, "classes": (-1, 1), "rng": 0},
+        "estimate": {"reports": [1, -1], "epsilon": 1.0, "classes": (-1, 1)},
+        "variance": {"counts": [5, 3], "epsilon": 1.0},
+        "exponential": {
             "labels": [1, -1],
-            "epsilon": 1.0,
+            "stated_epsilon": 1.0,
             "method": "independent",
+            "classes": (-1, 1),
             "rng": 0,
         },
-        "success_probability": {"n": 10, "epsilon": 1.0},
+        "log_score_pmf": {"n": 3, "stated_epsilon": 1.0},
+        "truncated_binomial": {"n": 10, "low": 5, "high": 10, "p": 0.5},
+        "success_probability": {"n": 10, "stated_epsilon": 1.0},
         "minimum_epsilon": {"n": 10, "failure": 0.1, "bound": "exact"},
     },
 }
@@ -140,10 +147,24 @@ NOT_UTILITIES = {
 }
 NOT_LABELS = {
     ValueError: [
-        *([], 1, [[1, -1]], [[1], [1, -1]], [0, 1], [1, 2], [1, -SECRET]),
-        np.array([-128], dtype=np.int8),
+        *([], 1, None, "1", [[1, -1]], [[1], [1, -1]], [0, 1], [1, 2], [1, -SECRET], [1.5]),
+        *([True, False], ["1"], [None, 1], [SECRET_WORD, 1], [math.nan], {1: -1}, object()),
+        *(np.array([-128], dtype=np.int8), np.array([1.0, SECRET]), pd.Series([1, None])),
     ],
-    TypeError: [[True, False], [1.0, -1.0], ["1"], [None, 1], [SECRET_WORD], np.uint8([1, 1])],
+    TypeError: [
+        *(np.array([True, False]), np.uint8([1, 1]), np.array(["1", SECRET_WORD])),
+        *(np.array([1j]), np.ma.array([1, -1])),
+    ],
+}
+NOT_CLASSES = {
+    ValueError: [
+        *((), (1,), (-1, 0, 1), (1, 1), (1, 1.0), ("a", "a")),
+        *((math.nan, 1), (0, 2**70), (0.5, 2**63 + 1)),
+    ],
+    TypeError: [
+        *(None, 1, "ab", b"ab", np.array(1), {0, 1}, {0: 1}, (1, "1"), (True, 1)),
+        *((None, 1), (b"a", b"b"), (1j, 2), ((0,), (1,))),
+    ],
 }
 NOT_A_WORD = {ValueError: ["", "Optimized", "nonsense"], TypeError: [None, 1, ["optimized"], b"a"]}
 
@@ -232,19 +253,32 @@ REFUSED = {
             "epsilon": ANY_EPSILON,
             "sensitivity": ANY_EPSILON,
         },
-        "log_score_pmf": {"n": [{ValueError: [0, -1]}, NOT_AN_INTEGER], "epsilon": ANY_EPSILON},
+    },
+    label_privacy: {
+        "output_distribution": {"epsilon": EPSILON},
+        "privatize": {"labels": [NOT_LABELS], "epsilon": EPSILON, "classes": [NOT_CLASSES]},
+        "estimate": {"reports": [NOT_LABELS], "epsilon": EPSILON, "classes": [NOT_CLASSES]},
+        "variance": {
+            "counts": [NOT_COUNTS, NOT_REAL_COUNTS, {ValueError: [[5], [0, 0], [1, 2, 3]]}],
+            "epsilon": EPSILON,
+        },
+        "exponential": {
+            "labels": [NOT_LABELS],
+            "stated_epsilon": EPSILON,
+            "method": [NOT_A_WORD, {ValueError: ["two_step", "Independent"]}],
+            "classes": [NOT_CLASSES],
+        },
+        "log_score_pmf": {
+            "n": [{ValueError: [0, -1]}, NOT_AN_INTEGER],
+            "stated_epsilon": ANY_EPSILON,
+        },
         "truncated_binomial": {
             "n": NUMBER_OF_LABELS,
             "low": [{ValueError: [-1, 11, 10**400]}, NOT_AN_INTEGER],
             "high": [{ValueError: [-1, 11, 10**400]}, NOT_AN_INTEGER],
             "p": [NOT_A_PROBABILITY],
         },
-        "privatize_labels": {
-            "labels": [NOT_LABELS],
-            "epsilon": EPSILON,
-            "method": [NOT_A_WORD, {ValueError: ["two_step", "Independent"]}],
-        },
-        "success_probability": {"n": NUMBER_OF_LABELS, "epsilon": ANY_EPSILON},
+        "success_probability": {"n": NUMBER_OF_LABELS, "stated_epsilon": ANY_EPSILON},
         "minimum_epsilon": {
             "n": NUMBER_OF_LABELS,
             "failure": [NOT_A_PROBABILITY],
@@ -545,7 +579,7 @@ def test_every_public_function_works_and_has_its_refusals_listed(module):
     public = {
         name
         for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__ and not name.startswith("_")
+        if f"{function.__module__}.".startswith(f"{module.__name__}.") and not name.startswith("_")
     }
     assert public == set(WORKING_CALLS[module]) == set(REFUSED[module])
     for name, arguments in WORKING_CALLS[module].items():
@@ -577,7 +611,7 @@ def test_input_is_refused_before_anything_is_drawn(module, name):
 
 def test_the_lower_end_of_a_range_may_not_pass_the_upper_one():
     with pytest.raises(ValueError, match=r"low must be an integer in \[0, 4\], got 5"):
-        exponential_mechanism.truncated_binomial(10, 5, 4, 0.5)
+        label_privacy.truncated_binomial(10, 5, 4, 0.5)
 
 
 def test_a_message_that_repeats_the_record_would_be_noticed(monkeypatch):

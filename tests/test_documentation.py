@@ -51,10 +51,16 @@ CONTRACT = {
     "exponential_mechanism": [
         "sample(utilities, epsilon, *, sensitivity=1.0, size=None, rng=None)",
         "output_distribution(utilities, epsilon, *, sensitivity=1.0)",
-        "log_score_pmf(n, epsilon)",
+    ],
+    "label_privacy": [
+        "output_distribution(epsilon)",
+        "privatize(labels, epsilon, *, classes=(-1, 1), rng=None)",
+        "estimate(reports, epsilon, *, classes=(-1, 1))",
+        "variance(counts, epsilon)",
+        "exponential(labels, stated_epsilon, *, method='independent', rng=None)",
+        "log_score_pmf(n, stated_epsilon)",
         "truncated_binomial(n, low, high, p)",
-        "privatize_labels(labels, epsilon, *, method='independent', rng=None)",
-        "success_probability(n, epsilon)",
+        "success_probability(n, stated_epsilon)",
         "minimum_epsilon(n, failure, *, bound='exact')",
     ],
     "symmetric_loss": [
