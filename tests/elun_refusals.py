@@ -19,6 +19,15 @@ WORKING_CALLS = {
             "n": 10,
             "gradient_tolerance": 1e-3,
         },
+        "logistic_sensitivity": {
+            "lipschitz": 2.0,
+            "regularization": 0.05,
+            "n": 10,
+            "noise_scale": 0.5,
+            "dimension": 3,
+            "nodes": 5,
+            "gradient_tolerance": 1e-3,
+        },
         "l2_laplace_noise": NOISE,
         "coordinate_laplace_noise": NOISE,
         "log_density": {"output": [0.0, 1.0], "centre": [0.5, 0.5], "scale": 1.0, "noise": "l2"},
@@ -29,12 +38,14 @@ WORKING_CALLS = {
             "weights": [0.5, 0.5],
         },
         "projected_noise": {"dimension": 3, "nodes": 5},
+        "uniform_mixture": {"dimension": 3, "nodes": 5},
         "clip_rows": {"features": ROWS, "lipschitz": 1.0, "bias": True},
         "minimize_loss": {
             "rows": ROWS,
             "labels": LABELS,
             "regularization": 0.1,
             "shifts": [[1.0, -1.0], [2.0, -2.0]],
+            "half_widths": None,
             "weights": [0.5, 0.5],
             "gradient_tolerance": 1e-6,
         },
@@ -70,6 +81,15 @@ REFUSED = {
             "n": [NOT_A_COUNT],
             "gradient_tolerance": [{ValueError: [-1e-300, math.nan, math.inf]}, NOT_A_NUMBER],
         },
+        "logistic_sensitivity": {
+            "lipschitz": [OUT_OF_SIZE],
+            "regularization": [OUT_OF_SIZE],
+            "n": [NOT_A_COUNT],
+            "noise_scale": [{ValueError: [-1e-300, math.nan, math.inf]}, NOT_A_NUMBER],
+            "dimension": [NOT_A_COUNT],
+            "nodes": [NOT_A_COUNT, {ValueError: [101]}],
+            "gradient_tolerance": [{ValueError: [-1e-300, math.nan, math.inf]}, NOT_A_NUMBER],
+        },
         "l2_laplace_noise": DRAWN,
         "coordinate_laplace_noise": DRAWN,
         "log_density": {
@@ -91,6 +111,10 @@ REFUSED = {
             "dimension": [NOT_A_COUNT],
             "nodes": [NOT_A_COUNT, {ValueError: [101]}],
         },
+        "uniform_mixture": {
+            "dimension": [NOT_A_COUNT],
+            "nodes": [NOT_A_COUNT, {ValueError: [101]}],
+        },
         "clip_rows": {
             "features": [NOT_NUMBERS, {ValueError: [1.0, [1.0], [[[1.0]]]]}],
             "lipschitz": [OUT_OF_SIZE],
@@ -109,13 +133,17 @@ REFUSED = {
                 {TypeError: NOT_NUMBERS[TypeError][1:]},
                 {ValueError: [1.0, [1.0], [[1.0, 2.0]], [[], []], [[math.nan], [1.0]]]},
             ],
+            "half_widths": [{ValueError: [[[1.0, 1.0], [1.0, 1.0]]]}],
             "weights": [{TypeError: NOT_NUMBERS[TypeError][1:]}, NOT_WEIGHTS],
             "gradient_tolerance": [
                 {ValueError: [0, -1.0, math.nan, math.inf, 1e-300], TypeError: ["1", True, [1.0]]}
             ],
         },
         "fit_many": {
-            "models": [{TypeError: [[1], ["model"], [elun.PrivateLogisticRegression]]}],
+            "models": [
+                {TypeError: [[1], ["model"], [elun.PrivateLogisticRegression]]},
+                {ValueError: [[elun.PrivateLogisticRegression(e, random_state=7) for e in (1, 2)]]},
+            ],
             "X": [
                 {
                     TypeError: [[[SECRET_WORD], ["b"]], [[object()], [1.0]], [[10**400], [1]]],

@@ -2,8 +2,11 @@ import dataclasses
 import functools
 import itertools
 import math
+import subprocess
+import sys
 import warnings
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,24 +18,29 @@ pytest.importorskip("sklearn", minversion="1.6")
 
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from dpnotes import elun
 from dpnotes.audit import epsilon_lower_bound
 from dpnotes.elun import (
     PrivateLogisticRegression,
+    _solver,
     averaged_logistic_loss,
     clip_rows,
     coordinate_laplace_noise,
+    estimator,
     expected_logistic_loss,
     fit_many,
     l2_laplace_noise,
     log_density,
+    logistic_sensitivity,
     minimize_loss,
     projected_noise,
     sensitivity,
+    uniform_mixture,
 )
+from dpnotes.elun import loss as loss_module
 
 # The expected loss under noise, three ways.
 
@@ -175,7 +183,7 @@ def test_in_many_dimensions_draws_agree_with_quadrature():
     assert np.any(np.abs(by_draws - wrong) > 5 * 0.6 * norms / math.sqrt(2e5))
 
 
-# The law of the noise.
+# The distribution of the noise.
 
 
 def follows(sample, law):
@@ -220,7 +228,7 @@ def test_coordinate_noise_is_wider_by_the_root_of_the_dimension():
     ],
     ids=["per coordinate", "a dimension lost", "scale", "gaussian"],
 )
-def test_another_law_would_be_noticed(broken):
+def test_another_distribution_would_be_noticed(broken):
     norms = np.linalg.norm(broken(np.random.default_rng(7)), axis=1)
     assert not follows(norms, stats.gamma(5))
 
@@ -323,6 +331,210 @@ def test_stopping_early_moves_further_than_the_bound_without_its_charge():
     assert moved <= sensitivity(1.0, strength, n, gradient_tolerance=tolerance)
 
 
+# A sharper sensitivity, for the logistic loss alone.
+
+
+def gradient_at(v, w, scale, half_widths, weights):
+    """Return the gradient of a record, signed row v, at the weights w: minus v times p(-margin)."""
+    widths = scale * np.linalg.norm(v) * half_widths
+    return -v * (_solver.mean_over_interval(np.array([-(v @ w)]), widths)[0] @ weights)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3, 3.0, 100.0])
+@pytest.mark.parametrize("nodes", [1, 2, 50])
+@pytest.mark.parametrize("ratio", [0.1, 4.0, 80.0, 1e4])
+def test_no_two_gradients_in_the_ball_are_farther_apart_than_the_bound(scale, nodes, ratio):
+    rng = np.random.default_rng(30)
+    half_widths, weights = uniform_mixture(3, nodes)
+    share = loss_module._largest_pull(ratio, scale, 3, nodes)
+
+    def wrong(margins):
+        apart = np.asarray(margins)[..., np.newaxis]
+        return _solver.mean_over_interval(apart, scale * half_widths)[0] @ weights
+
+    # rho = 1, so the longest weights and the largest margin are one number.
+    longest = loss_module._largest_margin(ratio, wrong)
+    farthest = 0.0
+    for _ in range(300):
+        w = np.array([longest * rng.choice([1.0, 1.0, rng.random()]), 0.0, 0.0])
+        pair = rng.normal(size=(2, 3)) - [[2 * rng.random(), 0, 0]]
+        pair *= rng.choice([1.0, 1.0, 1.0, rng.random()]) / np.linalg.norm(pair, axis=1)[:, None]
+        one, two = (gradient_at(v, w, scale, half_widths, weights) for v in pair)
+        farthest = max(farthest, np.linalg.norm(one - two))
+    # The pair that the proof says is the worst: mirrored, and wrong at a slant.
+    best = 0.0
+    for y in np.linspace(0, math.sqrt(0.5), 200):
+        v = np.array([-y, math.sqrt(1 - y * y), 0.0])
+        w = np.array([longest, 0.0, 0.0])
+        one, two = (gradient_at(z, w, scale, half_widths, weights) for z in (v, v * [1, -1, 1]))
+        best = max(best, np.linalg.norm(one - two))
+    assert farthest <= 2 * share
+    assert 2 * share * (1 - 1e-3) <= best <= 2 * share
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.2, 5.0])
+@pytest.mark.parametrize(("ratio", "records"), [(0.5, 40), (80.0, 40), (80.0, 1), (1e4, 7)])
+def test_no_optimum_is_longer_than_the_ball(scale, ratio, records):
+    rng = np.random.default_rng(31)
+    half_widths, weights = uniform_mixture(2, 20)
+    strength = 1 / ratio
+
+    def wrong(margins):
+        apart = np.asarray(margins)[..., np.newaxis]
+        return _solver.mean_over_interval(apart, scale * half_widths)[0] @ weights
+
+    longest = loss_module._largest_margin(ratio, wrong)
+    reached = 0.0
+    for length in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
+        for rows in (np.tile([length, 0.0], (records, 1)), rng.normal(size=(records, 2))):
+            rows = rows * length / np.linalg.norm(rows, axis=1, keepdims=True)
+            widths = scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * half_widths
+            labels = np.where(rows[:, 0] > 0, 1, -1)
+            found = minimize_loss(rows, labels, strength, half_widths=widths, weights=weights)
+            reached = max(reached, np.linalg.norm(found))
+    # Shorter rows feel less noise than the bound allows them.
+    assert (0.4 if scale else 0.8) * longest < reached <= longest
+
+
+def mirrored(angle, n, strength, scale, nodes):
+    """Return how far the optimum moves between a record and its mirror image, all others ahead."""
+    half_widths, weights = uniform_mixture(2, nodes)
+    optima = []
+    for side in (1, -1):
+        rows = np.tile([1.0, 0.0], (n, 1))
+        rows[0] = math.cos(angle), side * math.sin(angle)
+        widths = np.tile(scale * half_widths, (n, 1))
+        options = {"half_widths": widths, "weights": weights}
+        optima.append(minimize_loss(rows, np.ones(n, dtype=int), strength, **options))
+    return np.linalg.norm(optima[0] - optima[1])
+
+
+@pytest.mark.parametrize(("scale", "nodes"), [(0.0, 2), (0.2, 20), (2.0, 20), (50.0, 4)])
+@pytest.mark.parametrize("strength", [1.0, 0.05, 0.005])
+def test_the_sharper_sensitivity_holds_for_fitted_weights_and_is_nearly_reached(
+    scale, nodes, strength
+):
+    n = 1000
+    options = {"noise_scale": scale, "dimension": 2, "nodes": nodes}
+    bound = logistic_sensitivity(1.0, strength, n, **options)
+    angles = np.linspace(math.pi / 2, math.pi, 40)
+    reached = max(mirrored(angle, n, strength, scale, nodes) for angle in angles)
+    assert (0.8 if strength < 0.01 else 0.93) * bound < reached <= bound
+    assert bound < 0.97 * sensitivity(1.0, strength, n)
+
+
+def test_loud_noise_halves_the_sensitivity_and_never_more():
+    plain = sensitivity(2.0, 0.05, 1000)
+    found = [
+        logistic_sensitivity(2.0, 0.05, 1000, noise_scale=b, dimension=30)
+        for b in (0.0, 0.1, 1.0, 10.0, 1e3, 1e6, 1e100)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == pytest.approx(0.798 * plain, rel=1e-3)
+    assert found[-1] == pytest.approx(plain / 2, rel=1e-6)
+    assert min(found) >= plain / 2
+    charged = logistic_sensitivity(2.0, 0.05, 1000, noise_scale=1.0, gradient_tolerance=1e-3)
+    free = logistic_sensitivity(2.0, 0.05, 1000, noise_scale=1.0)
+    assert charged - free == pytest.approx(2 * 1e-3 / 0.05)
+
+
+@pytest.mark.parametrize("rho", [1e-50, 1.0, 1e50])
+@pytest.mark.parametrize("strength", [1e-50, 1.0, 1e50])
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1.0, 1e200])
+def test_the_sharper_sensitivity_lies_between_half_of_the_plain_one_and_all_of_it(
+    rho, strength, scale
+):
+    plain = sensitivity(rho, strength, 10)
+    found = logistic_sensitivity(rho, strength, 10, noise_scale=scale, dimension=5)
+    assert plain / 2 * (1 - 1e-12) <= found <= plain * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 30.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_noise_of_an_estimator_fits_the_sensitivity_under_that_very_noise(epsilon, classes):
+    model = PrivateLogisticRegression(epsilon, classes=range(classes), multi_class="one-vs-rest")
+    promise = model.guarantee(500, 7)
+
+    def moved(scale):
+        options = {"noise_scale": scale, "dimension": 8, "nodes": 50}
+        charged = {"gradient_tolerance": promise.gradient_tolerance}
+        return logistic_sensitivity(2.0, 0.05, 500, **options, **charged)
+
+    share = epsilon / promise.models
+    assert promise.models == (1 if classes == 2 else 3)
+    assert moved(promise.noise_scale) <= promise.noise_scale * share
+    smaller = 0.999 * promise.noise_scale
+    assert moved(smaller) > smaller * share
+    plain = PrivateLogisticRegression(
+        epsilon, classes=range(classes), multi_class="one-vs-rest", calibration="lipschitz"
+    ).guarantee(500, 7)
+    charged = {"gradient_tolerance": plain.gradient_tolerance}
+    assert plain.sensitivity == pytest.approx(sensitivity(2.0, 0.05, 500, **charged))
+    assert promise.noise_scale < 0.8 * plain.noise_scale
+
+
+def test_draws_and_softmax_keep_the_bound_of_any_lipschitz_loss():
+    """Few draws lie on one side of some row, which then pulls with all its length."""
+    draws = l2_laplace_noise(30, 5.0, size=25, rng=32)
+    side = optimize.linprog(np.zeros(30), draws, -np.ones(25), bounds=(None, None)).x
+    side /= np.linalg.norm(side)
+    pull = special.expit(-(draws @ side)).mean()
+    assert pull > 0.9
+    for options in ({"expectation": "draws"}, {"classes": range(3)}):
+        promise = PrivateLogisticRegression(1.0, **options).guarantee(100, 29)
+        charged = {"gradient_tolerance": promise.gradient_tolerance}
+        moved = sensitivity(promise.lipschitz, 0.05, 100, **charged)
+        assert promise.sensitivity == pytest.approx(moved)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 31, 500])
+@pytest.mark.parametrize("nodes", [1, 2, 9, 50, 100])
+def test_parts_of_a_mixture_have_the_moments_of_projected_noise(dimension, nodes):
+    half_widths, weights = uniform_mixture(dimension, nodes)
+    assert half_widths.shape == weights.shape == ((nodes + 1) // 2,)
+    assert np.all(half_widths >= 0)
+    assert np.all(weights > 0)
+    assert weights.sum() == pytest.approx(1, abs=1e-12)
+    if nodes > 1:
+        assert weights @ half_widths**2 / 3 == pytest.approx(dimension + 1)
+    if nodes > 2:
+        fourth = 3 * (dimension + 1) * (dimension + 3)
+        assert weights @ half_widths**4 / 5 == pytest.approx(fourth)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 10.0])
+def test_a_mixture_of_intervals_is_nearer_to_the_integral_than_points_are(scale):
+    tau = np.linspace(-150, 150, 60_000)
+    density = bessel_density(tau, 30) * (tau[1] - tau[0])
+    margins = np.linspace(0, 10, 21)
+    exact = special.expit(margins[:, np.newaxis] + scale * tau) @ density
+    half_widths, weights = uniform_mixture(30, 50)
+    means, _ = _solver.mean_over_interval(margins[:, np.newaxis], scale * half_widths)
+    away = np.abs(means @ weights - exact).max()
+    points, masses = projected_noise(30, 50)
+    by_points = special.expit(margins[:, np.newaxis] + scale * points) @ masses
+    assert away < 3e-3
+    assert away < 0.5 * np.abs(by_points - exact).max() or away < 1e-6
+
+
+@given(
+    score=st.floats(-800, 800),
+    power=st.floats(-12, 4),
+)
+@settings(max_examples=60)
+@example(score=0.0, power=0.0)
+def test_the_mean_over_an_interval_is_exact_to_a_few_roundings(score, power):
+    half = 10**power
+    mean, slope = (float(found) for found in _solver.mean_over_interval(np.array(score), half))
+    with mpmath.workdps(60):
+        low, high = mpmath.mpf(score) - half, mpmath.mpf(score) + half
+        area = mpmath.log1p(mpmath.exp(high)) - mpmath.log1p(mpmath.exp(low))
+        exact = float(area / (2 * mpmath.mpf(half)))
+        rise = float((1 / (1 + mpmath.exp(-high)) - 1 / (1 + mpmath.exp(-low))) / (2 * half))
+    assert abs(mean - exact) <= 8 * np.finfo(float).eps * (1 + abs(score) * slope)
+    assert slope == pytest.approx(rise, rel=1e-6, abs=1e-9)
+
+
 # The solver.
 
 
@@ -365,7 +577,9 @@ def test_the_gradient_is_within_tolerance_at_the_point_returned(
 def test_a_fit_reaches_the_tolerance_that_it_charges(monkeypatch):
     rng = np.random.default_rng(9)
     x, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
-    monkeypatch.setattr(elun, "l2_laplace_noise", lambda d, scale, size, rng: np.zeros((size, d)))
+    monkeypatch.setattr(
+        estimator, "l2_laplace_noise", lambda d, scale, size, rng: np.zeros((size, d))
+    )
     for tolerance in (1e-9, 1e-3, None):
         model = PrivateLogisticRegression(1.0, objective="erm", gradient_tolerance=tolerance)
         weights = np.append(model.fit(x, y).coef_, model.intercept_)
@@ -373,14 +587,15 @@ def test_a_fit_reaches_the_tolerance_that_it_charges(monkeypatch):
         charged = model.privacy_.gradient_tolerance
         assert np.linalg.norm(gradient.astype(float)) <= charged
         assert charged == (tolerance or pytest.approx(1e-6 * 2 / 50))
-        assert model.privacy_.sensitivity == sensitivity(2.0, 0.05, 50, gradient_tolerance=charged)
+        moved = logistic_sensitivity(2.0, 0.05, 50, gradient_tolerance=charged)
+        assert model.privacy_.sensitivity == pytest.approx(moved, rel=1e-12)
 
 
 def test_gradient_descent_gets_there_where_newton_does_not(monkeypatch):
     rng = np.random.default_rng(10)
     rows, labels = clip_rows(rng.normal(size=(40, 3)), 2.0), 2 * rng.integers(0, 2, 40) - 1
     expected = minimize_loss(rows, labels, 0.05)
-    monkeypatch.setattr(elun, "_newton_step", lambda hessian, gradient: None)
+    monkeypatch.setattr(_solver, "_newton_step", lambda hessian, gradient: None)
     found = minimize_loss(rows, labels, 0.05, gradient_tolerance=1e-9)
     np.testing.assert_allclose(found, expected, atol=2e-9 / 0.05)
 
@@ -390,26 +605,27 @@ def test_softmax_gets_there_without_conjugate_gradients_and_without_newton(monke
     x, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
     model = PrivateLogisticRegression(1e9, classes=range(3), random_state=0)
     expected = model.fit(x, y).coef_.copy()
-    monkeypatch.setattr(elun, "_conjugate_gradients", lambda times, target: None)
+    monkeypatch.setattr(_solver, "cg", lambda *a, **options: (None, 1))
     np.testing.assert_allclose(model.fit(x, y).coef_, expected, atol=1e-5)
-    monkeypatch.setattr(elun, "_newton_step", lambda hessian, gradient: None)
+    monkeypatch.setattr(_solver, "_newton_step", lambda hessian, gradient: None)
     np.testing.assert_allclose(model.fit(x, y).coef_, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [elun._Binary, elun._Softmax])
+@pytest.mark.parametrize("kind", [_solver.Binary, _solver.Softmax])
 def test_a_newton_step_is_the_one_of_the_true_curvature(kind, monkeypatch):
     rng = np.random.default_rng(18)
-    rows, softmax = clip_rows(rng.normal(size=(40, 2)), 2.0), kind is elun._Softmax
+    rows, softmax = clip_rows(rng.normal(size=(40, 2)), 2.0), kind is _solver.Softmax
     targets = np.eye(3)[rng.integers(0, 3, 40)] if softmax else rng.integers(0, 2, 40) * 1.0
     shifts = rng.normal(size=(40, 7, 3) if softmax else (40, 7))
-    problem = kind(rows, targets, 0.05, 2.0, shifts, None)
+    noise = shifts if softmax else _solver.over_points(shifts, np.full(7, 1 / 7))
+    problem = kind(rows, targets, 0.05, 2.0, noise)
     point = rng.normal(size=problem.start.size)
     gradient, curvature = problem.slope(point)
     nudges = 1e-5 * np.eye(point.size)
     ahead, behind = (np.array([problem.slope(point + s * h)[0] for h in nudges]) for s in (1, -1))
     expected = -np.linalg.solve((ahead - behind) / 2e-5, gradient)
     np.testing.assert_allclose(problem.newton(gradient, curvature), expected, rtol=0.01, atol=1e-3)
-    monkeypatch.setattr(elun, "_conjugate_gradients", lambda times, target: None)
+    monkeypatch.setattr(_solver, "cg", lambda *a, **options: (None, 1))
     np.testing.assert_allclose(problem.newton(gradient, curvature), expected, rtol=1e-6)
 
 
@@ -417,7 +633,8 @@ def test_a_newton_step_that_lengthens_the_gradient_is_halved():
     # Noise that pushes all scores to where the loss is nearly straight: the full step flies past.
     rows, labels = np.ones((100, 1)), np.repeat([-1, 1], [51, 49])
     shifts = np.full((100, 1), 10.0)
-    problem = elun._Binary(rows, (labels > 0).astype(float), 1e-6, 1.0, shifts, None)
+    average = _solver.over_points(shifts, np.ones(1))
+    problem = _solver.Binary(rows, (labels > 0).astype(float), 1e-6, 1.0, average)
     gradient, curvature = problem.slope(np.zeros(1))
     with np.errstate(over="ignore"):
         overshot, _ = problem.slope(problem.newton(gradient, curvature))
@@ -510,7 +727,7 @@ def points():
 
 KINDS = [
     {"objective": "erm"},
-    {"objective": "elun"},
+    {"objective": "elun", "expectation": "draws"},
     {"objective": "elun", "expectation": "quadrature"},
     {"objective": "elun", "fit_intercept": False},
     {"objective": "erm", "classes": (0, 1, 2)},
@@ -551,12 +768,112 @@ def test_the_fitted_model_says_what_was_spent(points, kind):
     assert promise.lipschitz == (math.sqrt(2) if softmax else 1) * 2.0
     assert promise.models == (classes if classes > 2 and not softmax else 1)
     assert promise.dimension == (classes * width if softmax else width)
-    assert promise.sensitivity == sensitivity(
-        promise.lipschitz, 0.05, 120, gradient_tolerance=promise.gradient_tolerance
-    )
+    charged = {"gradient_tolerance": promise.gradient_tolerance}
+    moved = sensitivity(promise.lipschitz, 0.05, 120, **charged)
+    if softmax or (model.expectation == "draws" and model.objective == "elun"):
+        assert promise.sensitivity == pytest.approx(moved, rel=1e-12)
+    elif model.objective == "erm":
+        moved = logistic_sensitivity(promise.lipschitz, 0.05, 120, **charged)
+        assert promise.sensitivity == pytest.approx(moved, rel=1e-12)
+    else:
+        assert moved / 2 < promise.sensitivity < 0.8 * moved
     assert promise.noise_scale == pytest.approx(promise.sensitivity * promise.models / 2.0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         promise.epsilon = 0.1
+
+
+SAID = (
+    "epsilon = 2 for this one fit, on rows whose preprocessing saw no private row; "
+    "every other fit on the same people costs again"
+)
+
+
+def test_the_certificate_speaks_of_one_fit_and_of_no_preprocessing(points):
+    model = PrivateLogisticRegression(2.0).fit(*points)
+    assert model.privacy_.statement == SAID
+    assert repr(SAID) in repr(model.privacy_)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**70, np.int64(7), np.uint8(3)])
+def test_any_integer_seed_is_said_to_break_the_promise(points, seed):
+    model = PrivateLogisticRegression(2.0, random_state=seed).fit(*points)
+    expected = SAID + "; no guarantee to whoever knows or reuses the seed"
+    assert model.privacy_.statement == expected
+
+
+def test_one_seed_for_two_fits_would_give_the_weights_before_noise(points):
+    """So `fit_many` refuses it, whatever else differs."""
+    options = {"objective": "erm", "random_state": 7, "gradient_tolerance": 1e-9}
+    one, two = (released(PrivateLogisticRegression(e, **options).fit(*points)) for e in (1.0, 2.0))
+    rows = clip_rows(points[0], 2.0)
+    optimum = minimize_loss(rows, 2 * points[1] - 1, 0.05)
+    np.testing.assert_allclose((2 * two - one)[0], optimum, atol=1e-6)
+    changes = [{}, {"epsilon": 3.0}, {"lipschitz": 1.0}, {"objective": "elun"}, {"classes": "abc"}]
+    for change in changes:
+        models = [PrivateLogisticRegression(**{"epsilon": 1.0} | options | c) for c in ({}, change)]
+        with pytest.raises(ValueError, match="models must have random_state None, or a different"):
+            fit_many(models, *points)
+        assert not any(hasattr(model, "coef_") for model in models)
+    equal = [PrivateLogisticRegression(1.0, random_state=s) for s in (np.int32(7), 7)]
+    with pytest.raises(ValueError, match="models must have random_state None"):
+        fit_many(equal, *points)
+    fresh = [PrivateLogisticRegression(1.0) for _ in range(2)]
+    assert len({float(model.coef_[0, 0]) for model in fit_many(fresh, *points)}) == 2
+
+
+def test_weights_of_samples_are_refused_by_name(points):
+    model = PrivateLogisticRegression(1.0)
+    with pytest.raises(TypeError, match="sample_weight must be left out"):
+        model.fit(*points, sample_weight=np.ones(120))
+    with pytest.raises(TypeError, match="fit must be given X and y only, got weights"):
+        model.fit(*points, weights=np.ones(120))
+    with pytest.raises(TypeError, match="sample_weight must be left out"):
+        make_pipeline(PrivateLogisticRegression(1.0)).fit(
+            *points, privatelogisticregression__sample_weight=np.ones(120)
+        )
+    assert not hasattr(model, "coef_")
+
+
+def test_every_invalid_label_gets_one_and_the_same_hint():
+    """A hint that knows -1 and 1 apart from a typing error has read the records together."""
+    said = set()
+    for labels in ([-1, 1], [0, 2], [1, 31_337], ["0", "1"], [0.5, 1], [True, 7], [-1, -1]):
+        with pytest.raises(ValueError, match="y must hold labels that are in classes") as refusal:
+            PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], labels)
+        said.add(str(refusal.value))
+    [hint] = said
+    assert "classes=(-1, 1)" in hint
+    assert PrivateLogisticRegression(1.0, classes=(-1, 1)).fit([[1.0], [2.0]], [-1, -1]).coef_.size
+
+
+def test_a_grid_search_keeps_the_certificate_of_a_single_fit(points):
+    """The certificate cannot know of the others, and says so."""
+    search = GridSearchCV(PrivateLogisticRegression(1.0), {"epsilon": [1.0, 2.0]}, cv=3)
+    promise = search.fit(*points).best_estimator_.privacy_
+    assert promise.epsilon in (1.0, 2.0)
+    assert "for this one fit" in promise.statement
+    assert "every other fit on the same people costs again" in promise.statement
+
+
+def test_without_scikit_learn_there_are_noise_and_loss_and_a_clear_error():
+    program = """
+import sys
+sys.modules["sklearn"] = None
+import dpnotes.elun as elun
+assert elun.sensitivity(2.0, 0.05, 1000) == 0.08
+assert elun.l2_laplace_noise(3, 1.0, rng=0).shape == (3,)
+assert all(hasattr(elun, name) for name in elun.__all__)
+assert not hasattr(elun, "nothing")
+try:
+    elun.PrivateLogisticRegression
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    said = "PrivateLogisticRegression needs scikit-learn: pip install dpnotes[sklearn]"
+    assert done.stdout.strip() == said
 
 
 def released(model):
@@ -564,8 +881,8 @@ def released(model):
     return np.hstack(weights)
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k.get("expectation") != "draws"][2:5:2])
-def test_the_noise_on_the_weights_has_the_law_that_is_promised(points, kind):
+@pytest.mark.parametrize("kind", [KINDS[2], KINDS[4]])
+def test_the_noise_on_the_weights_has_the_distribution_that_is_promised(points, kind):
     models = [PrivateLogisticRegression(1.0, **kind, random_state=t) for t in range(2000)]
     weights = np.array([released(model).ravel() for model in fit_many(models, *points)])
     exact = PrivateLogisticRegression(1e12, **kind).fit(*points)
@@ -574,9 +891,9 @@ def test_the_noise_on_the_weights_has_the_law_that_is_promised(points, kind):
         centre = released(exact).ravel()
     else:
         rows = clip_rows(points[0], 2.0)
-        nodes, law = projected_noise(promise.dimension, 50)
-        shifts = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * nodes
-        centre = minimize_loss(rows, 2 * points[1] - 1, 0.05, shifts=shifts, weights=law)
+        parts, law = uniform_mixture(promise.dimension, 50)
+        widths = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * parts
+        centre = minimize_loss(rows, 2 * points[1] - 1, 0.05, half_widths=widths, weights=law)
     norms = np.linalg.norm(weights - centre, axis=1)
     assert follows(norms, stats.gamma(promise.dimension, scale=promise.noise_scale))
     assert not follows(norms, stats.gamma(promise.dimension, scale=1.1 * promise.noise_scale))
@@ -592,9 +909,12 @@ def best_under_noise(x, y, kind, promise, draws):
         if scores_of == 1:
             margins = (2 * y - 1) * (rows @ weights[0])
             if draws is None:
-                nodes, law = projected_noise(promise.dimension, 50)
+                tau = np.linspace(-60, 60, 3000)  # no point is 0
+                density = bessel_density(tau, promise.dimension)
                 reach = promise.noise_scale * np.linalg.norm(rows, axis=1)
-                losses = averaged_logistic_loss(margins, reach[:, np.newaxis] * nodes, law)
+                losses = averaged_logistic_loss(
+                    margins, reach[:, np.newaxis] * tau, density / density.sum()
+                )
             else:
                 losses = np.logaddexp(0, -(2 * y - 1) * ((weights + draws) @ rows.T)).mean(axis=0)
         else:
@@ -623,11 +943,13 @@ def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
         drawn.append(l2_laplace_noise(dimension, scale, size=size, rng=rng))
         return drawn[-1]
 
-    monkeypatch.setattr(elun, "l2_laplace_noise", without_release)
+    monkeypatch.setattr(estimator, "l2_laplace_noise", without_release)
     model = PrivateLogisticRegression(0.5, **kind, random_state=6).fit(*points)
     assert scales == {model.privacy_.noise_scale}
     expected = best_under_noise(*points, kind, model.privacy_, drawn[0] if drawn else None)
-    np.testing.assert_allclose(released(model).ravel(), expected, atol=1e-4)
+    # Fifty nodes stand for a density here; fixed draws are what they are.
+    tolerance = 1e-4 if drawn else 1e-3
+    np.testing.assert_allclose(released(model).ravel(), expected, atol=tolerance)
 
 
 def test_every_one_of_the_rest_has_noise_of_its_own(points):
@@ -635,7 +957,7 @@ def test_every_one_of_the_rest_has_noise_of_its_own(points):
     models = [PrivateLogisticRegression(1.0, **options, random_state=t) for t in range(500)]
     weights = np.array([released(model) for model in fit_many(models, *points)])
     noise = weights - weights.mean(axis=0)
-    scale = 3 * sensitivity(2.0, 0.05, 120)
+    scale = 3 * logistic_sensitivity(2.0, 0.05, 120)
     for k in range(3):
         assert np.linalg.norm(noise[:, k], axis=1).mean() == pytest.approx(3 * scale, rel=0.1)
     across = np.corrcoef(noise.reshape(500, -1).T)
@@ -650,13 +972,14 @@ def test_the_noise_of_the_release_is_not_that_of_the_draws(points, monkeypatch):
         drawn.append(real(*args, **options))
         return drawn[-1]
 
-    monkeypatch.setattr(elun, "l2_laplace_noise", spy)
-    PrivateLogisticRegression(1.0, random_state=5, draws=4).fit(*points)
+    monkeypatch.setattr(estimator, "l2_laplace_noise", spy)
+    PrivateLogisticRegression(1.0, random_state=5, draws=4, expectation="draws").fit(*points)
     draws, [release] = drawn
     assert draws.shape == (4, 3)
     cosines = draws @ release / np.linalg.norm(draws, axis=1) / np.linalg.norm(release)
     assert np.all(np.abs(cosines) < 0.999)
-    PrivateLogisticRegression(1.0, random_state=5, draws=4).fit(points[0], 1 - points[1])
+    model = PrivateLogisticRegression(1.0, random_state=5, draws=4, expectation="draws")
+    model.fit(points[0], 1 - points[1])
     assert np.array_equal(drawn[2], draws)
 
 
@@ -688,9 +1011,13 @@ def test_the_audit_finds_no_more_than_epsilon_in_released_weights(objective):
 
 
 def test_the_audit_finds_a_noise_four_times_too_small(monkeypatch):
-    real = elun.sensitivity
-    monkeypatch.setattr(elun, "sensitivity", lambda *a, **options: real(*a, **options) / 4)
+    real = estimator.logistic_sensitivity
+    monkeypatch.setattr(
+        estimator, "logistic_sensitivity", lambda *a, **options: real(*a, **options) / 4
+    )
+    estimator._sharp_scale.cache_clear()
     bound = epsilon_lower_bound(releases(2.0, "erm"), *NEIGHBOURS, trials=1500, rng=15)
+    estimator._sharp_scale.cache_clear()
     assert bound > 2.0
 
 
@@ -857,6 +1184,7 @@ BAD_PARAMETERS = {
     "objective": {ValueError: ["ELUN", ""], TypeError: [None, 1]},
     "expectation": {ValueError: ["gauss"], TypeError: [None]},
     "multi_class": {ValueError: ["ovr"], TypeError: [None]},
+    "calibration": {ValueError: ["exact"], TypeError: [None]},
     "gradient_tolerance": {ValueError: [0, -1, 1e-300, math.inf], TypeError: ["1", True]},
     "fit_intercept": {TypeError: [1, None, "yes"]},
     "random_state": {
@@ -883,7 +1211,7 @@ def test_a_bad_parameter_is_refused_by_name_in_fit(points, name):
 
 def test_softmax_has_no_quadrature():
     model = PrivateLogisticRegression(1.0, classes=range(3), expectation="quadrature")
-    with pytest.raises(ValueError, match="expectation must be 'draws' for softmax"):
+    with pytest.raises(ValueError, match="expectation must be 'draws' or 'auto' for softmax"):
         model.guarantee(10, 2)
     model = PrivateLogisticRegression(1.0, draws=101, expectation="quadrature")
     with pytest.raises(ValueError, match=r"draws must be an integer in \[1, 100\]"):
@@ -900,10 +1228,10 @@ def test_the_guarantee_needs_public_classes():
 
 def grid():
     return [
-        PrivateLogisticRegression(epsilon, **kind, random_state=seed)
-        for kind in KINDS
-        for epsilon in (0.5, 5.0)
-        for seed in (1, 2)
+        PrivateLogisticRegression(epsilon, **kind, random_state=100 * k + seed)
+        for k, kind in enumerate(KINDS)
+        for epsilon, seeds in ((0.5, (1, 2)), (5.0, (3, 4)))
+        for seed in seeds
     ]
 
 
@@ -918,26 +1246,29 @@ def test_many_fits_are_the_same_as_one_after_the_other(points):
 
 def test_no_problem_is_solved_twice(points, monkeypatch):
     solved = []
-    real = elun._solve
-    monkeypatch.setattr(elun, "_solve", lambda *a: solved.append(1) or real(*a))
+    real = estimator.solve
+    monkeypatch.setattr(estimator, "solve", lambda *a: solved.append(1) or real(*a))
 
     def count(epsilons, **kind):
         solved.clear()
         models = [
-            PrivateLogisticRegression(e, **kind, random_state=t) for e in epsilons for t in range(5)
+            PrivateLogisticRegression(e, **kind, random_state=10 * k + t)
+            for k, e in enumerate(epsilons)
+            for t in range(5)
         ]
         fit_many(models, *points)
         return len(solved)
 
     assert count((0.1, 1.0, 10.0), objective="erm") == 1
     assert count((0.1, 1.0, 10.0), expectation="quadrature") == 3
-    assert count((0.1, 1.0, 10.0)) == 15
+    assert count((0.1, 1.0, 10.0)) == 3
+    assert count((0.1, 1.0, 10.0), expectation="draws") == 15
     assert count((1.0,), objective="erm", classes=(0, 1, 2), multi_class="one-vs-rest") == 3
 
 
 def test_models_that_differ_in_data_preparation_do_not_share_a_solution(points):
     # With one tolerance for all, nothing but the preparation tells them apart.
-    options = {"objective": "erm", "random_state": 1, "gradient_tolerance": 1e-3}
+    options = {"objective": "erm", "gradient_tolerance": 1e-3}
     changes = [
         {"lipschitz": 1.0},
         {"regularization": 0.1},
@@ -947,7 +1278,10 @@ def test_models_that_differ_in_data_preparation_do_not_share_a_solution(points):
         {"classes": (0, 1, 5)},
         {"classes": (-1, 1, 0), "multi_class": "one-vs-rest"},
     ]
-    models = [PrivateLogisticRegression(1.0, **options | change) for change in [{}, *changes]]
+    models = [
+        PrivateLogisticRegression(1.0, **options | change, random_state=seed)
+        for seed, change in enumerate([{}, *changes])
+    ]
     for many in fit_many(models, *points):
         alone = clone(many).fit(*points)
         assert np.array_equal(released(alone), released(many))

@@ -1,0 +1,247 @@
+"""Minimise logistic and softmax losses, averaged over noise, to a tolerance fixed in advance."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+from scipy.sparse.linalg import LinearOperator, cg
+
+from dpnotes._checks import check_epsilon
+
+_HALVINGS = 40
+_BLOCK = 1 << 15  # probabilities at a time: a quarter of a megabyte stays in the cache
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def without_noise(scores: NDArray) -> Pair:
+    """Return the probability of every score, and its slope."""
+    likely = special.expit(scores)
+    return likely, likely * (1 - likely)
+
+
+def over_points(shifts: NDArray, weights: NDArray) -> Callable[[NDArray], Pair]:
+    """Return what averages probabilities and slopes over shifts (n, R) of every score."""
+
+    def average(scores: NDArray) -> Pair:
+        likely, squares = np.empty_like(scores), np.empty_like(scores)
+        for part in _blocks(*shifts.shape):
+            p = shifts[part] + scores[part, np.newaxis]
+            np.negative(p, out=p)
+            np.exp(p, out=p)
+            p += 1
+            np.reciprocal(p, out=p)
+            likely[part] = p @ weights
+            p *= p
+            squares[part] = p @ weights
+        return likely, likely - squares
+
+    return average
+
+
+def over_intervals(half_widths: NDArray, weights: NDArray) -> Callable[[NDArray], Pair]:
+    """Return what averages them over intervals around every score, of half-widths (n, R)."""
+
+    def average(scores: NDArray) -> Pair:
+        likely, slopes = np.empty_like(scores), np.empty_like(scores)
+        for part in _blocks(*half_widths.shape):
+            found = mean_over_interval(scores[part, np.newaxis], half_widths[part])
+            likely[part], slopes[part] = (each @ weights for each in found)
+        return likely, slopes
+
+    return average
+
+
+@np.errstate(over="ignore", under="ignore")
+def mean_over_interval(scores: NDArray, half_widths: NDArray) -> Pair:
+    """Return the means of the probability and of its slope over scores within a half-width.
+
+    The mean of sig over [s - c, s + c] is (f(s + c) - f(s - c)) / 2c with f(x) = log(1 + e^x). A
+    narrow interval would lose its digits in the difference: there it is log(1 + sig(s - c) (e^2c -
+    1)) / 2c. What holds below 0 holds above with the signs changed.
+    """
+    half = np.maximum(half_widths, 1e-300)
+    below = -np.abs(scores)
+    low, high = special.expit(below - half), special.expit(below + half)
+    narrow = np.log1p(low * np.expm1(2 * np.minimum(half, 1)))
+    wide = _softplus(below + half) - _softplus(below - half)
+    mean = np.where(half < 1, narrow, wide) / (2 * half)
+    centre = special.expit(below)
+    slope = np.where(half < 1e-4, centre * (1 - centre), (high - low) / (2 * half))
+    return np.where(scores > 0, 1 - mean, mean), slope
+
+
+def _softplus(x: NDArray) -> NDArray[np.float64]:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _blocks(rows: int, columns: int) -> list[slice]:
+    size = max(1, _BLOCK // columns)
+    return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+class Binary:
+    """The mean logistic loss of one score, averaged over noise, with its regulariser."""
+
+    def __init__(
+        self,
+        rows: NDArray,
+        targets: NDArray,
+        strength: float,
+        longest: float,
+        average: Callable[[NDArray], Pair] = without_noise,
+    ) -> None:
+        self.rows, self.targets, self.strength, self.average = rows, targets, strength, average
+        self.smoothness = longest**2 / 4 + strength
+        self.start = np.zeros(rows.shape[1])
+
+    def slope(self, point: NDArray) -> Pair:
+        """Return the gradient, and the curvature of each record's loss in its score."""
+        scores = self.rows @ point
+        likely, curvature = self.average(scores)
+        gradient = self.rows.T @ (likely - self.targets) / len(scores) + self.strength * point
+        return gradient, curvature
+
+    def newton(self, gradient: NDArray, curvature: NDArray) -> NDArray[np.float64] | None:
+        """Return the step to where the quadratic approximation is flat."""
+        hessian = _weighted_gram(self.rows, curvature)
+        hessian[np.diag_indices_from(hessian)] += self.strength
+        return _newton_step(hessian, gradient)
+
+
+class Softmax:
+    """The mean loss of softmax, averaged over shifts, with its regulariser; weights are flat."""
+
+    def __init__(
+        self,
+        rows: NDArray,
+        targets: NDArray,
+        strength: float,
+        longest: float,
+        shifts: NDArray | None = None,
+    ) -> None:
+        n, classes = targets.shape
+        self.rows, self.targets, self.strength = rows, targets, strength
+        self.shifts = np.zeros((n, 1, classes)) if shifts is None else shifts
+        self.smoothness = longest**2 / 2 + strength
+        self.start = np.zeros(classes * rows.shape[1])
+
+    def slope(self, point: NDArray) -> Pair:
+        """Return the gradient, and the curvature (n, K, K) of each record's loss in its scores."""
+        n, classes = self.targets.shape
+        scores = self.rows @ point.reshape(classes, -1).T
+        likely, curvature = np.empty((n, classes)), np.empty((n, classes, classes))
+        draws = self.shifts.shape[1]
+        for part in _blocks(n, draws * classes):
+            p = special.softmax(self.shifts[part] + scores[part, np.newaxis], axis=2)
+            likely[part] = p.mean(axis=1)
+            np.matmul(p.transpose(0, 2, 1), p / -draws, out=curvature[part])
+        diagonal = np.arange(classes)
+        curvature[:, diagonal, diagonal] += likely
+        gradient = (likely - self.targets).T @ self.rows / n
+        return gradient.ravel() + self.strength * point, curvature
+
+    def newton(self, gradient: NDArray, curvature: NDArray) -> NDArray[np.float64] | None:
+        """Return nearly the step to where the quadratic approximation is flat."""
+        n, classes = self.targets.shape
+
+        def times_hessian(vector: NDArray) -> NDArray[np.float64]:
+            moved = self.rows @ vector.reshape(classes, -1).T
+            bent = np.einsum("njk,nk->nj", curvature, moved)
+            return (bent.T @ self.rows).ravel() / n + self.strength * vector
+
+        size = gradient.size
+        step, failed = cg(
+            LinearOperator((size, size), times_hessian, dtype=float),
+            -gradient,
+            rtol=1e-3,
+            atol=0.0,
+            maxiter=200,
+        )
+        return _newton_step(self._hessian(curvature), gradient) if failed else step
+
+    def _hessian(self, curvature: NDArray) -> NDArray[np.float64]:
+        classes = self.targets.shape[1]
+        d = self.rows.shape[1]
+        hessian = np.empty((classes, d, classes, d))
+        for j, k in np.ndindex(classes, classes):
+            hessian[j, :, k] = _weighted_gram(self.rows, curvature[:, j, k])
+        hessian = hessian.reshape(classes * d, -1)
+        hessian[np.diag_indices_from(hessian)] += self.strength
+        return hessian
+
+
+def _weighted_gram(rows: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """Return the weighted mean of each row's outer product with itself."""
+    return (rows.T * (weights / len(rows))) @ rows
+
+
+def _newton_step(hessian: NDArray, gradient: NDArray) -> NDArray[np.float64] | None:
+    """Return the step to where the quadratic approximation is flat, if rounding leaves one."""
+    try:
+        factor = linalg.cho_factor(hessian, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    return -linalg.cho_solve(factor, gradient, check_finite=False)
+
+
+# A warning would tell of the records; an infinite exponential stands for a probability of 0.
+@np.errstate(all="ignore")
+def solve(problem: Binary | Softmax, tolerance: float) -> NDArray[np.float64]:
+    """Return a point whose gradient is at most `tolerance` long, rounding included.
+
+    Newton steps are accepted if they shorten the gradient, which only the optimum cannot. If
+    doubles stop them all the same, gradient descent goes on: with a step of 1 / smoothness it gets
+    there from everywhere, as `tolerance` is at least eight times what rounding does to a gradient.
+    """
+    goal, point = 0.875 * tolerance, problem.start
+    gradient, curvature = problem.slope(point)
+    while not np.linalg.norm(gradient) <= goal:
+        taken = _newton_progress(problem, point, gradient, curvature)
+        if taken is None:
+            break
+        point, gradient, curvature = taken
+    while not np.linalg.norm(gradient) <= goal:
+        point = point - gradient / problem.smoothness
+        gradient, _ = problem.slope(point)
+    return point
+
+
+def _newton_progress(
+    problem: Binary | Softmax, point: NDArray, gradient: NDArray, curvature: NDArray
+) -> tuple[NDArray, NDArray, NDArray] | None:
+    """Go the Newton step, or the first of its halves, quarters, ... that shortens the gradient."""
+    step = problem.newton(gradient, curvature)
+    if step is None:
+        return None
+    length = np.linalg.norm(gradient)
+    for fraction in 0.5 ** np.arange(_HALVINGS):
+        moved = point + fraction * step
+        gradient, curvature = problem.slope(moved)
+        if np.linalg.norm(gradient) <= (1 - 0.1 * fraction) * length:
+            return moved, gradient, curvature
+    return None
+
+
+def least_tolerance(lipschitz: float, strength: float, shape: tuple[int, int], draws: int) -> float:
+    """Return eight times what rounding can do to the gradient at a point that is nearly optimal.
+
+    The terms bound, in this order, the sums over records and over draws, the functions of a score,
+    and the score itself: it is a sum over `shape[1]` weights, which are at most rho / lambda long
+    together, and the slope changes by at most rho times the error of the score.
+    """
+    terms = shape[0] + draws + 16 + shape[1] * (1 + lipschitz**2 / strength)
+    return 8 * np.finfo(float).eps * lipschitz * terms
+
+
+def reachable_tolerance(asked: float | None, default: float, least: float) -> float:
+    """Return the tolerance asked for, or the default, if doubles can reach it."""
+    if asked is None:
+        return max(default, least)
+    asked = check_epsilon(asked, "gradient_tolerance")
+    if asked < least:
+        raise ValueError(
+            f"gradient_tolerance must be at least {least:.3g}, which doubles reach, got {asked}"
+        )
+    return asked

@@ -1,0 +1,645 @@
+"""An estimator for scikit-learn whose weights are differentially private."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpnotes._checks import as_array, check_choice, check_epsilon, check_integer, kind_of
+from dpnotes.elun._checks import check_flag, check_size
+from dpnotes.elun._rules import MOST_NODES, uniform_rule
+from dpnotes.elun._solver import (
+    Binary,
+    Softmax,
+    least_tolerance,
+    over_intervals,
+    over_points,
+    reachable_tolerance,
+    solve,
+    without_noise,
+)
+from dpnotes.elun.loss import clip_rows, logistic_sensitivity, sensitivity
+from dpnotes.elun.noise import l2_laplace_noise
+
+OBJECTIVES = ("elun", "erm")
+EXPECTATIONS = ("auto", "draws", "quadrature")
+MULTI_CLASS = ("softmax", "one-vs-rest")
+CALIBRATIONS = ("sharp", "lipschitz")
+
+_STEPS_OF_BISECTION = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a model says of its privacy, all of it a function of public facts.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost of the released weights, all models together, in nats.
+    statement : str
+        What one fit can know of its privacy, in a sentence.
+    delta : float
+        The probability with which the cost may be larger: 0.
+    mechanism : str
+        How the noise was made, in words.
+    spent_on : str
+        What epsilon paid for, in words.
+    neighbours : str
+        Which two data sets the promise compares, in words.
+    n : int
+        The public number of records.
+    models : int
+        How many noise vectors were drawn, each at epsilon / models.
+    dimension : int
+        The number of weights of each noise vector.
+    lipschitz : float
+        The Lipschitz constant of one record's loss.
+    regularization : float
+        The strong convexity of the objective.
+    gradient_tolerance : float
+        The gradient norm, rounding included, that is charged for.
+    sensitivity : float
+        How far the optimum of one model can move.
+    noise_scale : float
+        The scale of `l2_laplace_noise`: sensitivity * models / epsilon.
+
+    Examples
+    --------
+    >>> guarantee = PrivateLogisticRegression(1.0).guarantee(n=1000, features=4)
+    >>> guarantee.epsilon, guarantee.dimension, round(guarantee.noise_scale, 4)
+    (1.0, 5, 0.0631)
+    >>> guarantee.statement[:29]
+    'epsilon = 1 for this one fit,'
+    """
+
+    epsilon: float
+    _: KW_ONLY
+    statement: str
+    delta: float = 0.0
+    mechanism: str
+    spent_on: str
+    neighbours: str
+    n: int
+    models: int
+    dimension: int
+    lipschitz: float
+    regularization: float
+    gradient_tolerance: float
+    sensitivity: float
+    noise_scale: float
+
+
+class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression whose weights are differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost of one `fit`, positive and finite.
+    objective : {"elun", "erm"}
+        "elun" minimises the expected loss under the noise to come. "erm" minimises the loss
+        itself: output perturbation.
+    regularization : float
+        The factor lambda of ||w||^2 / 2; the bias is regularised too.
+    lipschitz : float
+        Each row is clipped to this 2-norm, bias included. A public number: one read off the data
+        is not covered by epsilon.
+    draws : int
+        How many draws stand for the noise in "elun", or nodes of `uniform_mixture`.
+    expectation : {"auto", "draws", "quadrature"}
+        Fixed random draws, as in the source's Algorithm 2, or `uniform_mixture`, which is exact for
+        practical purposes. "auto" is quadrature where there is one score; softmax has a score for
+        every class and needs draws.
+    classes : sequence of labels, or None
+        All labels that can occur, a public list. With None they are read off the data: then
+        neighbours are only protected if the same classes occur in both, and a warning says so.
+    multi_class : {"softmax", "one-vs-rest"}
+        With more than two classes: one softmax model, or a model for every class with its share of
+        epsilon. Softmax needs less noise from three classes on.
+    gradient_tolerance : float, optional
+        The gradient norm that the solver must reach, charged in the sensitivity. By default a
+        millionth of what one record can do.
+    fit_intercept : bool
+        Whether a bias is appended to every row before clipping.
+    random_state : int or None
+        A seed for the draws and the noise, for experiments on data that are no secret. Whoever
+        knows it can subtract the noise, and two fits with one seed cancel it even for somebody who
+        does not: leave it None where privacy matters. A Generator is refused: a copy of it would
+        repeat the noise.
+    calibration : {"sharp", "lipschitz"}
+        "sharp" uses `logistic_sensitivity` where there is one score and no draws. "lipschitz" is
+        the bound 2 rho / (lambda n) of the source, for comparison.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, sorted.
+    coef_ : ndarray of shape (1, p) for two classes, else (K, p)
+        Private weights.
+    intercept_ : ndarray of shape (1,) or (K,)
+        Private biases; 0 without `fit_intercept`.
+    privacy_ : Guarantee
+        What was spent, on what, and under which neighbour relation. It speaks of this fit alone.
+    n_features_in_ : int
+        The number of features p.
+
+    Notes
+    -----
+    **One fit cannot know of others.** A grid search with 60 candidates fits 61 models or more to
+    the same people, and ``best_estimator_.privacy_`` still speaks of the last one: the whole costs
+    at least the sum of all fits, and the scores by which the search chooses are not protected at
+    all. Likewise a scaler, an imputer or a selection of features in a pipeline that has seen
+    private rows is not covered; give scales publicly. Choose parameters on public data, or pay for
+    each fit.
+
+    With "sharp" the noise depends on the sensitivity and, for "elun", the sensitivity on the noise
+    that is averaged over: the smallest scale b is taken for which the sensitivity under b is at
+    most b epsilon. It is found from public numbers.
+
+    Whether `fit` succeeds depends on public facts and on each record by itself: parameters, shapes,
+    types, every number finite, every label one of `classes`. A class that is absent, constant
+    columns and rows of zeros are data like any other. The tolerance is reached on all of them:
+    Newton's method, and if it stalls gradient descent, which cannot fail on a smooth and strongly
+    convex function. Nothing else of the fit is kept, neither the number of its steps nor the
+    weights before noise.
+
+    The noise is made of doubles, as `l2_laplace_noise` says, and a fit takes as long as the data
+    need: neither is hidden from somebody who reads the last bits or holds a stop watch. If
+    lipschitz^2 / regularization is above 1e8 or so, a number that is public, some data need longer
+    than anybody waits.
+
+    Scores are taken from clipped rows, as in training. Clipping leaves a row's predicted class as
+    it is, and moves its probabilities towards each other.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(2000, 2))
+    >>> model = PrivateLogisticRegression(1.0, random_state=0).fit(x, x[:, 0] > 0)
+    >>> bool(model.score(x, x[:, 0] > 0) > 0.9)
+    True
+    >>> model.privacy_.neighbours
+    'one of 2000 records replaced'
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        objective: str = "elun",
+        regularization: float = 0.05,
+        lipschitz: float = 2.0,
+        draws: int = 50,
+        expectation: str = "auto",
+        classes: Sequence | None = (0, 1),
+        multi_class: str = "softmax",
+        gradient_tolerance: float | None = None,
+        fit_intercept: bool = True,
+        random_state: int | None = None,
+        calibration: str = "sharp",
+    ) -> None:
+        self.epsilon = epsilon
+        self.objective = objective
+        self.regularization = regularization
+        self.lipschitz = lipschitz
+        self.draws = draws
+        self.expectation = expectation
+        self.classes = classes
+        self.multi_class = multi_class
+        self.gradient_tolerance = gradient_tolerance
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.calibration = calibration
+
+    def fit(self, X: ArrayLike, y: ArrayLike, **options: object) -> Self:
+        """Fit private weights; this spends epsilon.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p)
+            One record a row, finite numbers.
+        y : array_like of shape (n,)
+            Labels, all of them in `classes`.
+        **options
+            None is taken; `sample_weight` is refused, as a weight would change how far one record
+            can move the optimum.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, a shape, a type, or a record by itself is invalid.
+        """
+        if "sample_weight" in options:
+            raise TypeError("sample_weight must be left out: in the proof all records count alike")
+        if options:
+            raise TypeError(f"fit must be given X and y only, got {', '.join(options)}")
+        return fit_many([self], X, y)[0]
+
+    def guarantee(self, n: int, features: int) -> Guarantee:
+        """Return what a fit on so many records will promise, before there are any.
+
+        Parameters
+        ----------
+        n : int
+            The public number of records.
+        features : int
+            The number of features, without the bias.
+
+        Returns
+        -------
+        Guarantee
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of range or of the wrong kind.
+        """
+        return _guarantee(self, n, features, _check_classes(self.classes).size)
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the scores of clipped rows: shape (n,) for two classes, else (n, K)."""
+        check_is_fitted(self)
+        features = _validated(self, X, reset=False)
+        rows = clip_rows(features, self.lipschitz, bias=self.fit_intercept)
+        scores = rows[:, : features.shape[1]] @ self.coef_.T
+        if self.fit_intercept:
+            scores += rows[:, -1:] * self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Return the likeliest class of every row: shape (n,)."""
+        scores = self.decision_function(X)
+        return self.classes_[
+            scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        ]
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of every class for every row: shape (n, K)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return special.expit(np.column_stack([-scores, scores]))
+        if self.multi_class == "one-vs-rest":
+            scores = special.log_expit(scores)
+        return special.softmax(scores, axis=1)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say that noise may make a private model a poor one."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def fit_many(
+    models: Sequence[PrivateLogisticRegression], X: ArrayLike, y: ArrayLike
+) -> list[PrivateLogisticRegression]:
+    """Fit many models to one data set, and solve no problem twice.
+
+    Parameters
+    ----------
+    models : sequence of PrivateLogisticRegression
+        The models, which differ in any of their parameters. Each fit spends its epsilon: together
+        they cost the sum. No two may have the same integer as `random_state`: the difference of two
+        releases with one noise is free of it, or tells it.
+    X : array_like of shape (n, p)
+        One record a row, finite numbers.
+    y : array_like of shape (n,)
+        Labels.
+
+    Returns
+    -------
+    list of PrivateLogisticRegression
+        The same models, fitted as `fit` does it, with the same random numbers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit` does; and if a seed occurs twice, or an entry is no such model.
+
+    Notes
+    -----
+    Made for studies with many trials. The data are checked and clipped once. "erm" has an optimum
+    that no epsilon and no seed moves, so a hundred trials at ten epsilons are one problem; "elun"
+    by quadrature has one for each epsilon.
+
+    Examples
+    --------
+    >>> x, y = np.array([[-1.0], [1.0], [2.0]]), [0, 1, 1]
+    >>> models = [PrivateLogisticRegression(1.0, objective="erm") for trial in range(100)]
+    >>> len({float(model.coef_[0, 0]) for model in fit_many(models, x, y)})
+    100
+    """
+    models = list(models)
+    if not all(isinstance(model, PrivateLogisticRegression) for model in models):
+        raise TypeError("models must be PrivateLogisticRegression")
+    seeds = [model.random_state for model in models if model.random_state is not None]
+    # Seeds of a wrong kind are left to the checks of each model.
+    known = [int(seed) for seed in seeds if isinstance(seed, Integral)]
+    if len(set(known)) < len(known):
+        raise ValueError("models must have random_state None, or a different integer each")
+    if not models:
+        return models
+    features, labels = _validated(models[0], X, y)
+    data = _Data(features, labels)
+    for model in models:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(models[0], name):
+                setattr(model, name, getattr(models[0], name))
+        _fit(model, data)
+    return models
+
+
+def _fit(model: PrivateLogisticRegression, data: "_Data") -> None:
+    """Fit one model to data that were checked."""
+    classes = _classes_of(model, data.labels)
+    promise = _guarantee(model, *data.features.shape, classes.size)
+    seeds = np.random.SeedSequence(model.random_state).spawn(2)
+    for_draws, for_release = map(np.random.default_rng, seeds)
+    optimum = _optimum(model, promise, data, classes, for_draws)
+    noise = l2_laplace_noise(
+        promise.dimension, promise.noise_scale, size=promise.models, rng=for_release
+    )
+    released = (optimum + noise).reshape(1 if classes.size == 2 else classes.size, -1)
+    p = data.features.shape[1]
+    model.classes_, model.privacy_ = classes, promise
+    model.coef_ = released[:, :p]
+    model.intercept_ = released[:, p] if model.fit_intercept else np.zeros(len(released))
+
+
+class _Data:
+    """Checked records, and what has been worked out from them for the models so far."""
+
+    def __init__(self, features: NDArray, labels: NDArray) -> None:
+        self.features, self.labels = features, labels
+        self._known: dict[tuple, NDArray] = {}
+
+    def once(self, key: tuple, work: Callable[[], NDArray]) -> NDArray:
+        """Return what is known under the key, and work it out the first time."""
+        if key not in self._known:
+            self._known[key] = work()
+        return self._known[key]
+
+    def rows(self, lipschitz: float, bias: bool) -> NDArray[np.float64]:
+        return self.once(
+            ("rows", lipschitz, bias), lambda: clip_rows(self.features, lipschitz, bias=bias)
+        )
+
+    def codes(self, classes: NDArray) -> NDArray[np.intp]:
+        """Return the place of every label among the classes; one that has none is refused."""
+        matches = np.broadcast_to(
+            classes[:, np.newaxis] == self.labels, (classes.size, self.labels.size)
+        )
+        if not matches.any(axis=0).all():
+            raise ValueError(
+                "y must hold labels that are in classes; a record does not. List all labels that "
+                "can occur, as in classes=(-1, 1)"
+            )
+        return matches.argmax(axis=0)
+
+
+def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes: int) -> Guarantee:
+    """Check the parameters of a model, and return what it promises."""
+    epsilon = check_epsilon(model.epsilon)
+    row = check_size("lipschitz", model.lipschitz)
+    strength = check_size("regularization", model.regularization)
+    n = check_integer("n", n, low=1)
+    softmax = _check_words(model) == "softmax" and classes > 2
+    draws = check_integer("draws", model.draws, low=1)
+    if model.objective == "elun" and _by_quadrature(model, softmax):
+        check_integer("draws", draws, low=1, high=MOST_NODES)
+    if model.random_state is not None:
+        check_integer("random_state", model.random_state, low=0)
+    dimension = check_integer("features", features, low=1)
+    dimension += check_flag("fit_intercept", model.fit_intercept)
+    # The residual of softmax, p - e_y, has a norm of up to sqrt(2); that of one score up to 1.
+    rho = math.sqrt(2) * row if softmax else row
+    shape = n, dimension + (classes if softmax else 0)
+    least = least_tolerance(rho, strength, shape, draws)
+    tolerance = reachable_tolerance(model.gradient_tolerance, 1e-6 * rho / n, least)
+    models = 1 if softmax or classes == 2 else classes
+    scale = sensitivity(rho, strength, n, gradient_tolerance=tolerance) * models / epsilon
+    # Far below where doubles end: a draw, and its product with a row, must stay finite.
+    if not scale <= 1e200:
+        raise ValueError(f"epsilon must give noise of a scale up to 1e200, got {epsilon}")
+    if model.calibration == "sharp" and not softmax:
+        sharp = rho, strength, n, tolerance, epsilon / models, scale, dimension, draws
+        if model.objective == "erm":
+            scale = _sharp_scale(*sharp)
+        elif _by_quadrature(model, softmax):
+            scale = _sharp_scale_under_noise(*sharp)
+    return Guarantee(
+        epsilon,
+        statement=_statement(epsilon, model.random_state is not None),
+        mechanism="noise on the weights with density proportional to exp(-||z||_2 / noise_scale)",
+        spent_on=_SPENT_ON[model.objective] + (f", {models} times" if models > 1 else ""),
+        neighbours=_neighbours(n, model.classes is None),
+        n=n,
+        models=models,
+        dimension=dimension * (classes if softmax else 1),
+        lipschitz=rho,
+        regularization=strength,
+        gradient_tolerance=tolerance,
+        sensitivity=scale * epsilon / models,
+        noise_scale=scale,
+    )
+
+
+def _by_quadrature(model: PrivateLogisticRegression, softmax: bool) -> bool:
+    """Say whether the noise is averaged over by quadrature."""
+    if model.expectation == "quadrature" and softmax and model.objective == "elun":
+        raise ValueError("expectation must be 'draws' or 'auto' for softmax, got 'quadrature'")
+    return model.expectation != "draws" and not softmax
+
+
+@lru_cache(maxsize=1024)
+def _sharp_scale(
+    rho: float, strength: float, n: int, tolerance: float, epsilon: float, scale: float, *_: int
+) -> float:
+    """Return the scale of the noise on weights that were fitted without noise in mind."""
+    moved = logistic_sensitivity(rho, strength, n, gradient_tolerance=tolerance)
+    return min(scale, moved / epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _sharp_scale_under_noise(
+    rho: float,
+    strength: float,
+    n: int,
+    tolerance: float,
+    epsilon: float,
+    scale: float,
+    dimension: int,
+    nodes: int,
+) -> float:
+    """Return a scale that fits the sensitivity of the loss averaged over noise of this scale.
+
+    The scale given is large enough and half of it too small, since no pull is below a half. What
+    is returned has been tried, so the search may be as coarse as it likes.
+    """
+
+    def enough(b: float) -> bool:
+        moved = logistic_sensitivity(
+            rho,
+            strength,
+            n,
+            noise_scale=b,
+            dimension=dimension,
+            nodes=nodes,
+            gradient_tolerance=tolerance,
+        )
+        return moved <= b * epsilon
+
+    low, high = scale / 2, scale
+    for _ in range(_STEPS_OF_BISECTION):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _statement(epsilon: float, seeded: bool) -> str:
+    said = (
+        f"epsilon = {epsilon:g} for this one fit, on rows whose preprocessing saw no private row; "
+        "every other fit on the same people costs again"
+    )
+    return said + ("; no guarantee to whoever knows or reuses the seed" if seeded else "")
+
+
+_SPENT_ON = {
+    "elun": "the weights with the least expected loss under noise",
+    "erm": "the weights with the least loss",
+}
+
+
+def _neighbours(n: int, classes_read: bool) -> str:
+    replaced = f"one of {n} records replaced"
+    return f"{replaced}, the same classes occurring" if classes_read else replaced
+
+
+def _optimum(
+    model: PrivateLogisticRegression,
+    promise: Guarantee,
+    data: _Data,
+    classes: NDArray,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return the weights before noise, a row for each noise vector."""
+    row, bias = float(model.lipschitz), bool(model.fit_intercept)
+    rows, codes = data.rows(row, bias), data.codes(classes)
+    softmax = promise.dimension > rows.shape[1]
+    # All that decides the problem, but for the noise that "elun" averages over.
+    key = row, bias, promise.regularization, promise.gradient_tolerance, softmax, tuple(classes)
+
+    def fitted(average: Callable, shifts: NDArray | None = None) -> NDArray[np.float64]:
+        if softmax:
+            targets = (codes[:, np.newaxis] == np.arange(classes.size)).astype(float)
+            problems: list = [Softmax(rows, targets, promise.regularization, row, shifts)]
+        else:
+            positives = [1] if classes.size == 2 else range(classes.size)
+            problems = [
+                Binary(rows, (codes == k).astype(float), promise.regularization, row, average)
+                for k in positives
+            ]
+        return np.array([solve(problem, promise.gradient_tolerance) for problem in problems])
+
+    if model.objective == "erm":
+        return data.once(key, lambda: fitted(without_noise))
+    if _by_quadrature(model, softmax):
+        half_widths, weights = uniform_rule(promise.dimension, model.draws)
+        lengths = np.linalg.norm(rows, axis=1)[:, np.newaxis]
+        average = over_intervals(promise.noise_scale * lengths * half_widths, weights)
+        return data.once((*key, promise.noise_scale, model.draws), lambda: fitted(average))
+    noise = l2_laplace_noise(promise.dimension, promise.noise_scale, size=model.draws, rng=rng)
+    if softmax:
+        noise = noise.reshape(model.draws, -1, rows.shape[1])
+        return fitted(without_noise, np.tensordot(rows, noise, (1, 2)))
+    equal = np.full(model.draws, 1 / model.draws)
+    return fitted(over_points(rows @ noise.T, equal))
+
+
+def _validated(
+    model: PrivateLogisticRegression, X: ArrayLike, *y: ArrayLike, reset: bool = True
+) -> Any:  # noqa: ANN401
+    """Let scikit-learn check features and labels, but not quote a record."""
+    array = _unquoted("X", X)
+    if array.dtype.kind not in "biufc":
+        _check_convertible(array)
+    if array.ndim < 2:
+        raise ValueError(
+            f"X must be two-dimensional, got shape {array.shape}. Reshape your data, a record a row"
+        )
+    for labels in y:
+        _unquoted("y", labels)
+    return validate_data(model, X, *y, dtype=np.float64, reset=reset)
+
+
+def _unquoted(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
+    """Return values as something with a type; complex ones scikit-learn would print in full."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    foreign = kind in "biufc" and not isinstance(values, np.ndarray)
+    array = values if foreign else as_array(name, values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers. Complex data not supported")
+    return array
+
+
+def _check_convertible(array: NDArray) -> None:
+    message = f"X must hold numbers, got {kind_of(array)}"
+    if array.dtype.kind != "O":
+        raise TypeError(message)
+    try:
+        array.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(message) from None
+
+
+def _check_words(model: PrivateLogisticRegression) -> str:
+    """Check the parameters that are words, and return `multi_class`."""
+    check_choice("objective", model.objective, OBJECTIVES)
+    check_choice("expectation", model.expectation, EXPECTATIONS)
+    check_choice("calibration", model.calibration, CALIBRATIONS)
+    return check_choice("multi_class", model.multi_class, MULTI_CLASS)
+
+
+def _check_classes(classes: Sequence | None) -> NDArray:
+    """Return the public classes, sorted."""
+    if classes is None or isinstance(classes, str):
+        raise TypeError(f"classes must be a list of labels, got {type(classes).__name__}")
+    array = as_array("classes", classes)
+    try:
+        found = np.unique(array)
+    except TypeError:
+        raise TypeError("classes must be labels that can be sorted") from None
+    if array.ndim != 1 or found.size != array.size or array.size < 2 or np.any(found != found):
+        raise ValueError(f"classes must be two labels or more, all different, got {classes!r}")
+    return found
+
+
+def _classes_of(model: PrivateLogisticRegression, labels: NDArray) -> NDArray:
+    """Return the public classes, or with a warning those that occur."""
+    if model.classes is not None:
+        return _check_classes(model.classes)
+    check_classification_targets(labels)
+    found = np.unique(labels)
+    if found.size < 2:
+        raise ValueError("y must hold two classes or more where classes is None, got one class")
+    warnings.warn(
+        "classes were read off the labels: which of them occur is not protected",
+        UserWarning,
+        stacklevel=4,
+    )
+    return found
