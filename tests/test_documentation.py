@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from operator import attrgetter
 
 import pytest
 
@@ -103,17 +104,27 @@ CONTRACT = {
         "partition(n, teachers, *, rng=None)",
         "count_votes(predictions, classes)",
         "output_distribution(votes, scale, *, noise='laplace')",
-        "lnmax(votes, gamma, *, rng=None)",
-        "gnmax(votes, sigma, *, rng=None)",
-        "confident_gnmax(votes, threshold, sigma_threshold, sigma_answer, *, rng=None)",
+        "LNMax(gamma)",
+        "GumbelMax(scale)",
+        "GNMax(sigma)",
+        "ConfidentGNMax(threshold, sigma_threshold, sigma)",
+        *(
+            f"{name}.{method}"
+            for name in ("LNMax", "GumbelMax", "GNMax", "ConfidentGNMax")
+            for method in (
+                "answer(self, votes, *, rng=None)",
+                "output_distribution(self, votes)",
+                "cost(self, queries, delta, *, answers=None)",
+                "secret_cost(self, votes, delta, *, orders=None, conversion='improved',"
+                " answered=None)",
+            )
+        ),
+        *(f"{name}.for_cost(epsilon, delta, queries)" for name in ("LNMax", "GumbelMax", "GNMax")),
+        "ConfidentGNMax.for_cost(epsilon, delta, queries, *, answers, threshold, ratio)",
         "lnmax_error_probability(votes, gamma, *, method='bound')",
-        "lnmax_log_moments(votes, gamma, orders)",
-        "lnmax_epsilon(votes, gamma, delta, *, orders=range(1, 9), conversion='improved')",
-        "lnmax_data_independent_epsilon(queries, gamma, delta, *, method='paper')",
         "gnmax_log_error_probability(votes, sigma)",
         "gnmax_rdp(votes, sigma, orders)",
-        "confident_gnmax_epsilon(votes, threshold, sigma_threshold, sigma_answer, delta, *,"
-        " conversion='improved')",
+        "release_cost(mechanism, votes, delta, *, answered, order, beta, scale, rng=None)",
     ],
     "private_auc": [
         "auc(labels, scores, *, ties='half')",
@@ -279,8 +290,8 @@ def agrees(given, promised):
 
 def signature_of(words):
     names = {}
-    exec(f"def {words}: pass", names)
-    return inspect.signature(names[words.partition("(")[0]])
+    exec(f"def promised({words.partition('(')[2]}: pass", names)
+    return inspect.signature(names["promised"])
 
 
 @pytest.mark.parametrize(
@@ -289,7 +300,7 @@ def signature_of(words):
 def test_every_name_that_others_rely_on_is_as_promised(module, words):
     if module in NEED:
         pytest.importorskip(NEED[module])
-    function = getattr(importlib.import_module(f"dpnotes.{module}"), words.partition("(")[0])
+    function = attrgetter(words.partition("(")[0])(importlib.import_module(f"dpnotes.{module}"))
     assert breaches_of(function, signature_of(words)) == []
 
 

@@ -83,8 +83,6 @@ _CLASSES = 10
 _TESTS = 1_000
 _MARGIN = 2  # pixels by which an image may move
 _BINS = 20
-# The first paper stopped at 8, which is too few where the noise is large.
-_MOMENTS = range(1, 65)
 _ROWS = ('{"seed":', '{"setting":')
 
 
@@ -207,14 +205,73 @@ def ask(setting: Setting, votes: np.ndarray, seed: int) -> Answers:
     rows = np.random.default_rng([seed, 0]).permutation(len(votes))[: setting.queries]
     if setting.scale is None:
         return Answers(rows, votes[rows].argmax(axis=1))
-    if setting.mechanism == "lnmax":
-        return Answers(rows, pate.lnmax(votes[rows], 1 / setting.scale, rng=rng))
-    noise = (setting.threshold, setting.sigma_threshold, setting.scale)
-    labels = pate.confident_gnmax(votes[rows], *noise, rng=rng)
+    labels = mechanism_of(setting).answer(votes[rows], rng=rng)
     most = math.inf if setting.most_answers is None else setting.most_answers
     # A query is put only while fewer answers than that were given.
     asked = int(np.sum(np.cumsum(labels >= 0) - (labels >= 0) < most))
     return Answers(rows[:asked], labels[:asked])
+
+
+def mechanism_of(setting: Setting) -> pate.LNMax | pate.ConfidentGNMax:
+    """Return what answers the queries of a setting with noise.
+
+    Parameters
+    ----------
+    setting : Setting
+        One with a scale.
+
+    Returns
+    -------
+    LNMax or ConfidentGNMax
+        The mechanism.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no noise, or its parameters are out of range.
+
+    Examples
+    --------
+    >>> mechanism_of(Setting("paper", "lnmax", 100, 20.0))
+    LNMax(gamma=0.05)
+    """
+    if setting.mechanism == "lnmax":
+        return pate.LNMax(1 / setting.scale)
+    return pate.ConfidentGNMax(setting.threshold, setting.sigma_threshold, setting.scale)
+
+
+def fixed_cost(setting: Setting) -> float | None:
+    """Return what a setting costs whatever the votes, at a delta of 1e-5.
+
+    Parameters
+    ----------
+    setting : Setting
+        How queries are answered.
+
+    Returns
+    -------
+    float or None
+        Epsilon, to four digits after the point; None without privacy.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If dp-accounting is not installed, which Laplace noise needs.
+
+    Notes
+    -----
+    For LNMax an upper bound; for confident GNMax the cost of the noisy counts, with as many answers
+    as the setting allows: all queries, where it does not say.
+
+    Examples
+    --------
+    >>> fixed_cost(Setting("paper", "lnmax", 100, 20.0))
+    2.8934
+    """
+    if setting.scale is None:
+        return None
+    ask = mechanism_of(setting)
+    return round(float(ask.cost(setting.queries, DELTA, answers=setting.most_answers)), 4)
 
 
 def costs(setting: Setting, votes: np.ndarray, answers: Answers) -> dict[str, float | None]:
@@ -236,31 +293,21 @@ def costs(setting: Setting, votes: np.ndarray, answers: Answers) -> dict[str, fl
 
     Notes
     -----
-    The first is exact: for LNMax the composition of pure losses, for confident GNMax that of
-    Gaussian mechanisms, with as many answers as the setting allows. The second has moments up
-    to 64 for LNMax, the orders of the 2018 paper for GNMax, and the improved conversion for both.
+    The first is `fixed_cost`. The second has the default orders and conversion.
 
     Examples
     --------
     >>> votes = np.array([[250, 0]] * 100)
     >>> setting = Setting("paper", "lnmax", 100, 20.0)
-    >>> round(costs(setting, votes, ask(setting, votes, seed=0))["epsilon"], 4)
-    4.3068
+    >>> costs(setting, votes, ask(setting, votes, seed=0))["epsilon"]
+    2.8934
     """
     if setting.scale is None:
         return {"epsilon": None, "epsilon_data_dependent": None, "order": None}
-    asked, noise = votes[answers.rows], (setting.threshold, setting.sigma_threshold, setting.scale)
-    if setting.mechanism == "lnmax":
-        gamma = 1 / setting.scale
-        fixed = pate.lnmax_data_independent_epsilon(setting.queries, gamma, DELTA, method="exact")
-        found = pate.lnmax_epsilon(asked, gamma, DELTA, orders=_MOMENTS)
-    else:
-        most = setting.queries if setting.most_answers is None else setting.most_answers
-        options = {"queries": setting.queries, "sigma_threshold": setting.sigma_threshold}
-        fixed = pate.gnmax_data_independent_epsilon(most, setting.scale, DELTA, **options)
-        found = pate.confident_gnmax_epsilon(asked, *noise, DELTA, answered=answers.labels >= 0)
+    answered = answers.labels >= 0 if setting.mechanism == "confident gnmax" else None
+    found = mechanism_of(setting).secret_cost(votes[answers.rows], DELTA, answered=answered)
     return {
-        "epsilon": round(fixed.epsilon, 4),
+        "epsilon": fixed_cost(setting),
         "epsilon_data_dependent": round(found.epsilon, 4),
         "order": found.order,
     }

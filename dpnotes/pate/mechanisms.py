@@ -1,0 +1,874 @@
+"""The mechanisms, as values: each can answer, show its distribution, and say what it costs.
+
+Somebody who changes one record changes one teacher, so in each query at most one vote moves: one
+count falls by 1 and another rises by 1. Votes and noise are whole numbers of steps of a public
+grid, so that no last digit tells what was added to what (Mironov, 2012).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize, special
+
+from dpnotes._checks import (
+    check_choice,
+    check_epsilon,
+    check_integer,
+    check_probability,
+    check_real,
+)
+from dpnotes._coins import discrete_gaussian, discrete_laplace, flip_each
+from dpnotes.accounting import (
+    DEFAULT_ORDERS,
+    PrivacyCost,
+    SecretCost,
+    best_epsilon,
+    check_orders,
+    compose_bounded_range,
+    compose_laplace,
+    gaussian_cost,
+)
+from dpnotes.pate._checks import (
+    MOST_QUERIES,
+    check_answered,
+    check_scale,
+    check_threshold,
+    check_votes,
+)
+from dpnotes.pate._moments import as_given, confident_rdp
+from dpnotes.pate.costs import ERRORS, gnmax_rdp, gumbel_rdp, lnmax_rdp
+from dpnotes.pate.votes import output_distribution
+
+_LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
+_HARDLY_ANY = 1e8  # so large a mu that nothing is private any more
+_SPARE = 1e-5  # of epsilon: so much `for_cost` may leave
+
+
+class _Mechanism:
+    """What all mechanisms on votes do alike."""
+
+    __slots__ = ()
+
+    def answer(
+        self, votes: ArrayLike, *, rng: np.random.Generator | int | None = None
+    ) -> int | np.ndarray:
+        """Draw a label for each query.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes.
+        rng : Generator, int or None
+            Where the randomness comes from, as in `numpy.random.default_rng`.
+
+        Returns
+        -------
+        int, or ndarray of int64 of shape (queries,)
+            The labels; -1 where a query is not answered.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers.
+
+        Notes
+        -----
+        Laplace and Gaussian noise is discrete, drawn with exact coins on a grid of at most a
+        millionth of its scale (or 2^-30 votes, if that is more); a tie is decided by lot. The
+        discrete noise costs no more than what `cost` says, up to 1e-13 nats a query for the rounded
+        odds of the coins, and from a scale of 0.001 votes on, the labels have the distribution of
+        `output_distribution` up to about 1e-12. Discrete Laplace noise beyond 1,400 scales never
+        comes: exact noise would be there with a probability below 1e-304.
+
+        The draws are as good as numpy's generator, which is made for simulation: this is a teaching
+        implementation and not one for secrets under attack.
+        """
+        table, single = check_votes(votes, at_least=1)
+        answers = self._draw(table, np.random.default_rng(rng))
+        return int(answers[0]) if single else answers
+
+    def output_distribution(self, votes: ArrayLike) -> np.ndarray:
+        """Return the exact distribution of the answer.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes; with two dimensions, a row for each query or possible data set.
+
+        Returns
+        -------
+        ndarray of the shape of `votes`
+            Probabilities of the labels; each row sums to 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers.
+
+        Notes
+        -----
+        See the function `output_distribution`.
+        """
+        return output_distribution(votes, self._noise(), noise=self._KIND)
+
+    def cost(self, queries: int, delta: float, *, answers: int | None = None) -> PrivacyCost:
+        """Return what answering costs, whatever the votes.
+
+        Parameters
+        ----------
+        queries : int
+            How many queries, from 0 to 10**6; each may depend on earlier answers.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        answers : int, optional
+            How many of them are answered: all, since this mechanism answers every query.
+
+        Returns
+        -------
+        PrivacyCost
+            It depends on no vote, and may be published.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of range or of the wrong kind.
+        """
+        queries = check_integer("queries", queries, low=0, high=MOST_QUERIES)
+        if answers is not None:
+            check_integer("answers", answers, low=queries, high=queries)
+        return self._cost(queries, check_probability("delta", delta))
+
+    def rdp(
+        self,
+        votes: ArrayLike,
+        orders: ArrayLike,
+        *,
+        answered: ArrayLike | None = None,
+        method: str = "bound",
+    ) -> np.ndarray | float:
+        """Bound the Rényi divergence at these votes, summed over the queries: a secret.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes.
+        orders : array_like of float, shape (orders,), or float
+            Rényi orders, above 1.
+        answered : None
+            This mechanism answers every query.
+        method : {"bound", "exact"}
+            How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
+            it is exact either way.
+
+        Returns
+        -------
+        ndarray of shape (orders,), or float
+            Divergences of these votes from any neighbouring ones, in nats.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
+        """
+        table, single = check_votes(votes)
+        check_choice("method", method, ERRORS)
+        divergences, _ = self._rdp(
+            table, check_orders(orders), self._check_answered(answered, table, single), method
+        )
+        return as_given(divergences, orders)
+
+    def secret_cost(
+        self,
+        votes: ArrayLike,
+        delta: float,
+        *,
+        orders: ArrayLike | None = None,
+        conversion: str = "improved",
+        answered: ArrayLike | None = None,
+        method: str = "bound",
+    ) -> SecretCost:
+        """Return what answering costs at these votes: a secret, as the votes are.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes; no query costs nothing.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        orders : array_like of float, shape (orders,), optional
+            The Rényi orders to search, above 1; `accounting.DEFAULT_ORDERS` by default.
+            `ORDERS_2017` and `ORDERS_2018` are those of the papers.
+        conversion : {"improved", "classic"}
+            See `accounting.epsilon_from_rdp`; the papers had "classic".
+        answered : None
+            This mechanism answers every query.
+        method : {"bound", "exact"}
+            How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
+            it is exact either way.
+
+        Returns
+        -------
+        SecretCost
+            Not to be published. Where teachers disagree `cost` may be smaller, and holds too.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
+        """
+        table, single = check_votes(votes)
+        orders = check_orders(DEFAULT_ORDERS if orders is None else orders)
+        delta = check_probability("delta", delta)
+        check_choice("method", method, ERRORS)
+        answered = self._check_answered(answered, table, single)
+        divergences, count = self._rdp(table, orders, answered, method)
+        epsilon, order = best_epsilon(divergences, orders, delta, conversion=conversion)
+        return SecretCost(epsilon, delta, order, count)
+
+    @classmethod
+    def for_cost(cls, epsilon: float, delta: float, queries: int) -> Self:
+        """Return the mechanism of least noise that answers so many queries at a cost.
+
+        Parameters
+        ----------
+        epsilon : float
+            What all answers may cost, positive and finite.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        queries : int
+            How many queries, from 1 to 10**6.
+
+        Returns
+        -------
+        Self
+            Its `cost` is at most epsilon, and above epsilon (1 - 1e-5) unless the noise is the
+            least that is allowed.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or no noise is loud enough.
+        TypeError
+            If a parameter is of the wrong kind.
+        """
+        queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
+        return _least_noise(cls._of_noise, epsilon, delta, queries, None)
+
+    def _check_answered(
+        self, answered: ArrayLike | None, table: np.ndarray, single: bool
+    ) -> np.ndarray | None:
+        if answered is not None:
+            raise ValueError("answered must be None: this mechanism answers every query")
+        return None
+
+    def _check_fields(self, **checks: Callable) -> None:
+        # A frozen dataclass can only be normalised underneath its own guard.
+        for name, check in checks.items():
+            object.__setattr__(self, name, check(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class LNMax(_Mechanism):
+    """Answer with the largest count after Laplace noise of scale 1 / gamma (2017).
+
+    Parameters
+    ----------
+    gamma : float
+        The inverse of the noise scale, from 1e-9 to 1e9. A *smaller* gamma is more private; a query
+        costs at most 2 gamma.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If gamma is out of range or of the wrong kind.
+
+    Notes
+    -----
+    A vote that moves shifts two counts, each with noise of its own, and the answer is computed from
+    the noisy counts. So queries cost at most what *twice as many* numbers with Laplace noise of
+    this scale cost, which is what `cost` returns, whatever the number of labels. It is an upper
+    bound: the answer says less than the noisy counts. For two labels the losses of the two answers
+    are never more than 2 gamma apart, so that `accounting.compose_bounded_range` of 2 gamma holds
+    and is less.
+
+    `cost` needs dp-accounting: ``pip install dpnotes[accounting]``.
+
+    Examples
+    --------
+    >>> ask = LNMax(gamma=0.05)
+    >>> ask.answer([3, 240, 7], rng=0)
+    1
+    >>> round(float(ask.cost(100, 1e-5)), 3)
+    2.893
+    >>> ask.secret_cost([[3, 240, 7]] * 100, 1e-5).epsilon < 0.2
+    True
+    """
+
+    gamma: float
+
+    _KIND = "laplace"
+
+    def __post_init__(self) -> None:
+        """Check gamma and keep it as a plain float."""
+        self._check_fields(gamma=lambda gamma: check_scale("gamma", gamma))
+
+    def _noise(self) -> float:
+        return 1 / self.gamma
+
+    @classmethod
+    def _of_noise(cls, noise: float) -> Self:
+        return cls(1 / noise)
+
+    def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return _noisy_winners(table, self._noise(), discrete_laplace, rng)
+
+    def _cost(self, queries: int, delta: float) -> PrivacyCost:
+        return compose_laplace(self._noise(), 2 * queries, delta)
+
+    def _mu(self, queries: int, answers: int | None = None) -> float:
+        return math.sqrt(2 * queries) * self.gamma
+
+    def _rdp(
+        self, table: np.ndarray, orders: np.ndarray, _: None, method: str
+    ) -> tuple[np.ndarray, float]:
+        return lnmax_rdp(table, self.gamma, orders, method=method), float(len(table))
+
+
+@dataclass(frozen=True, slots=True)
+class GumbelMax(_Mechanism):
+    """Answer with the largest count after Gumbel noise: the exponential mechanism.
+
+    Parameters
+    ----------
+    scale : float
+        The scale of the noise, in votes, from 1e-9 to 1e9; a query costs at most 2 / scale.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the scale is out of range or of the wrong kind.
+
+    Notes
+    -----
+    Label j is the answer with probability proportional to exp(n_j / scale), and is drawn so, by
+    exact coins, without any noise. A vote that moves makes the losses of any two labels differ by
+    at most 2 / scale: the range is bounded, and `cost` is `accounting.compose_bounded_range`.
+
+    Examples
+    --------
+    >>> ask = GumbelMax(scale=20)
+    >>> ask.answer([[3, 240, 7], [245, 1, 4]], rng=0)
+    array([1, 0])
+    >>> round(float(ask.cost(100, 1e-5)), 3)
+    1.994
+    """
+
+    scale: float
+
+    _KIND = "gumbel"
+
+    def __post_init__(self) -> None:
+        """Check the scale and keep it as a plain float."""
+        self._check_fields(scale=lambda scale: check_scale("scale", scale))
+
+    def _noise(self) -> float:
+        return self.scale
+
+    @classmethod
+    def _of_noise(cls, noise: float) -> Self:
+        return cls(noise)
+
+    def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return _down_a_tree(output_distribution(table, self.scale, noise="gumbel"), rng)
+
+    def _cost(self, queries: int, delta: float) -> PrivacyCost:
+        return compose_bounded_range(2 / self.scale, queries, delta)
+
+    def _mu(self, queries: int, answers: int | None = None) -> float:
+        return math.sqrt(queries) / self.scale
+
+    def _rdp(
+        self, table: np.ndarray, orders: np.ndarray, _: None, method: str
+    ) -> tuple[np.ndarray, float]:
+        return gumbel_rdp(table, self.scale, orders), float(len(table))
+
+
+@dataclass(frozen=True, slots=True)
+class GNMax(_Mechanism):
+    """Answer with the largest count after Gaussian noise of deviation sigma (2018).
+
+    Parameters
+    ----------
+    sigma : float
+        The standard deviation of the noise, in votes, from 1e-9 to 1e9.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If sigma is out of range or of the wrong kind.
+
+    Notes
+    -----
+    A vote that moves shifts the counts by sqrt(2) in all, so a query is Gaussian noise of deviation
+    sigma / sqrt(2), and all queries together are one of mu^2 = 2 queries / sigma^2 (Dong, Roth and
+    Su, 2022). `cost` is that of the noisy counts: an upper bound, as the answer says less. The
+    Rényi divergence of discrete Gaussian noise under shifts by whole steps is at most that of
+    Gaussian noise (Canonne, Kamath and Steinke, 2020).
+
+    Examples
+    --------
+    >>> ask = GNMax(sigma=40)
+    >>> ask.answer([[3, 240, 7], [245, 1, 4]], rng=0)
+    array([1, 0])
+    >>> round(float(ask.cost(286, 1e-5)), 3)
+    2.435
+    """
+
+    sigma: float
+
+    _KIND = "gaussian"
+
+    def __post_init__(self) -> None:
+        """Check sigma and keep it as a plain float."""
+        self._check_fields(sigma=lambda sigma: check_scale("sigma", sigma))
+
+    def _noise(self) -> float:
+        return self.sigma
+
+    @classmethod
+    def _of_noise(cls, noise: float) -> Self:
+        return cls(noise)
+
+    def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return _noisy_winners(table, self.sigma, discrete_gaussian, rng)
+
+    def _mu(self, queries: int, answers: int | None = None) -> float:
+        return math.sqrt(2 * queries) / self.sigma
+
+    def _cost(self, queries: int, delta: float) -> PrivacyCost:
+        return _gaussian_cost(self._mu(queries), delta)
+
+    def _rdp(
+        self, table: np.ndarray, orders: np.ndarray, _: None, method: str
+    ) -> tuple[np.ndarray, float]:
+        return gnmax_rdp(table, self.sigma, orders, method=method), float(len(table))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidentGNMax(_Mechanism):
+    """Answer as `GNMax` does, but only where the largest count plus noise reaches a threshold.
+
+    Parameters
+    ----------
+    threshold : float
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
+    sigma_threshold, sigma : float
+        Standard deviations, from 1e-9 to 1e9 votes, of the noise on the largest count and on all
+        counts.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    Algorithm 1 of Papernot et al. (2018).
+
+    Examples
+    --------
+    >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=15, sigma=4)
+    >>> ask.answer([[3, 240, 7], [90, 80, 80]], rng=0)
+    array([ 1, -1])
+    >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
+    >>> round(float(ask.cost(640, 1e-5, answers=286)), 4)
+    2.5426
+    """
+
+    threshold: float
+    sigma_threshold: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Check all three and keep them as plain floats."""
+        self._check_fields(
+            threshold=check_threshold,
+            sigma_threshold=lambda sigma: check_scale("sigma_threshold", sigma),
+            sigma=lambda sigma: check_scale("sigma", sigma),
+        )
+
+    def answer(
+        self,
+        votes: ArrayLike,
+        *,
+        answers: int | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> int | np.ndarray:
+        """Draw a label for each query that is agreed upon.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes.
+        answers : int, optional
+            How many queries are answered at most: the first so many. Those after them count as not
+            answered. By default there is no limit.
+        rng : Generator, int or None
+            Where the randomness comes from, as in `numpy.random.default_rng`.
+
+        Returns
+        -------
+        int, or ndarray of int64 of shape (queries,)
+            The labels; -1 where a query is not answered.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers, or a parameter is of the wrong kind.
+
+        Notes
+        -----
+        The noise is that of `GNMax.answer`.
+        """
+        table, single = check_votes(votes, at_least=1)
+        most = len(table) if answers is None else check_integer("answers", answers, low=0)
+        rng = np.random.default_rng(rng)
+        labels = np.full(len(table), -1)
+        sure = _reaches(table, self.threshold, self.sigma_threshold, rng)
+        labels[sure] = _noisy_winners(table[sure], self.sigma, discrete_gaussian, rng)
+        labels[np.cumsum(sure) > most] = -1
+        return int(labels[0]) if single else labels
+
+    def output_distribution(self, votes: ArrayLike) -> np.ndarray:
+        """Return the exact distribution of the answer; the last column is for not answering.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes; with two dimensions, a row for each query or possible data set.
+
+        Returns
+        -------
+        ndarray of shape (classes + 1,) or (queries, classes + 1)
+            Probabilities of the labels, then that of no answer; each row sums to 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers.
+
+        Notes
+        -----
+        The threshold is reached with probability Phi((n_max - threshold) / sigma_threshold), and
+        then a label is drawn from the distribution of `GNMax`. No probability is 0: what is rarer
+        than 1e-300 is given that probability.
+
+        Examples
+        --------
+        >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
+        >>> ask.output_distribution([150, 100]).round(4)
+        array([0.2998, 0.0696, 0.6306])
+        """
+        table, single = check_votes(votes, at_least=1)
+        margin = (table.max(axis=1) - self.threshold) / self.sigma_threshold
+        labels = output_distribution(table, self.sigma, noise="gaussian")
+        rows = np.column_stack(
+            [special.ndtr(margin)[:, None] * labels, special.ndtr(-margin)]
+        ).clip(1e-300)
+        return rows[0] if single else rows
+
+    def cost(self, queries: int, delta: float, *, answers: int | None = None) -> PrivacyCost:
+        """Return what answering costs, whatever the votes, if no more queries are answered.
+
+        Parameters
+        ----------
+        queries : int
+            How many queries are compared with the threshold, from 0 to 10**6; each may depend on
+            earlier answers.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        answers : int, optional
+            How many of them may be answered: a number fixed in advance, and kept by
+            ``answer(votes, answers=...)``. By default all of them. The number that noise happened
+            to answer is no such number.
+
+        Returns
+        -------
+        PrivacyCost
+            It depends on no vote, and may be published.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of range or of the wrong kind.
+
+        Notes
+        -----
+        The largest count moves by 1, and all counts by sqrt(2) in all, so the cost is that of
+        mu-Gaussian differential privacy with
+
+            mu^2 = queries / sigma_threshold^2 + 2 answers / sigma^2.
+
+        Which queries are answered is for earlier noise to decide, so a step's share of mu is not
+        known in advance, and only the sum of the squares is. The composition theorem of Dong, Roth
+        and Su (2022) supposes shares that are known; that a bound on the sum is enough is the
+        filter of Smith and Thakurta (2022), and of Koskela, Tobaben and Honkela (2023).
+        """
+        queries = check_integer("queries", queries, low=0, high=MOST_QUERIES)
+        delta = check_probability("delta", delta)
+        if answers is None:
+            answers = queries
+        answers = check_integer("answers", answers, low=0, high=queries)
+        return _gaussian_cost(self._mu(queries, answers), delta)
+
+    def secret_cost(
+        self,
+        votes: ArrayLike,
+        delta: float,
+        *,
+        orders: ArrayLike | None = None,
+        conversion: str = "improved",
+        answered: ArrayLike | None = None,
+        method: str = "bound",
+    ) -> SecretCost:
+        """Return what answering costs at these votes: a secret, as the votes are.
+
+        Parameters
+        ----------
+        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+            The votes; no query costs nothing.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        orders : array_like of float, shape (orders,), optional
+            The Rényi orders to search, above 1; `accounting.DEFAULT_ORDERS` by default.
+            `ORDERS_2018` are those of the paper.
+        conversion : {"improved", "classic"}
+            See `accounting.epsilon_from_rdp`; the paper had "classic".
+        answered : array_like of bool, shape (queries,), optional
+            Which queries were answered. By default each answer counts with its probability, as in
+            the table of the paper: that is the cost expected before anything is drawn, and no bound
+            on what answering will cost.
+        method : {"bound", "exact"}
+            How the chance of another label is had, see `lnmax_error_probability`.
+
+        Returns
+        -------
+        SecretCost
+            Not to be published; `release_cost` tells it with noise.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
+
+        Notes
+        -----
+        The largest count changes by at most 1, so deciding costs what GNMax costs with sqrt(2)
+        times the noise, where q is the smaller probability of the two decisions.
+
+        Examples
+        --------
+        >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
+        >>> cost = ask.secret_cost([[240, 10]] * 100, 1e-5, orders=[10, 20, 30])
+        >>> round(cost.epsilon, 4), cost.order, round(cost.answered, 2)
+        (0.3184, 30.0, 60.51)
+        """
+        # Without arguments `super` does not find its class in a dataclass with slots.
+        return _Mechanism.secret_cost(
+            self,
+            votes,
+            delta,
+            orders=orders,
+            conversion=conversion,
+            answered=answered,
+            method=method,
+        )
+
+    @classmethod
+    def for_cost(
+        cls,
+        epsilon: float,
+        delta: float,
+        queries: int,
+        *,
+        answers: int,
+        threshold: float,
+        ratio: float,
+    ) -> Self:
+        """Return the mechanism of least noise that decides and answers so often at a cost.
+
+        Parameters
+        ----------
+        epsilon : float
+            What all answers may cost, positive and finite.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        queries : int
+            How many queries are compared with the threshold, from 1 to 10**6.
+        answers : int
+            How many of them may be answered, from 0 to `queries`.
+        threshold : float
+            How many votes, after noise, are agreement enough, from -1e9 to 1e9.
+        ratio : float
+            sigma_threshold / sigma, from 0.001 to 1000; the papers had 3.75 and 5.
+
+        Returns
+        -------
+        ConfidentGNMax
+            Its ``cost(queries, delta, answers=answers)`` is at most epsilon, and above
+            epsilon (1 - 1e-5) unless the noise is the least that is allowed.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or no noise is loud enough.
+        TypeError
+            If a parameter is of the wrong kind.
+
+        Examples
+        --------
+        >>> ask = ConfidentGNMax.for_cost(1.0, 1e-5, 640, answers=286, threshold=200, ratio=3.75)
+        >>> round(ask.sigma, 1), round(float(ask.cost(640, 1e-5, answers=286)), 4)
+        (92.7, 1.0)
+        """
+        queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
+        answers = check_integer("answers", answers, low=0, high=queries)
+        threshold = check_threshold(threshold)
+        ratio = check_real(
+            "ratio", ratio, low=0.001, high=1000.0, allowed="a number from 0.001 to 1000"
+        )
+
+        def of_noise(noise: float) -> Self:
+            # Both deviations are within their bounds, whichever is the larger one.
+            return cls(threshold, noise * max(1.0, ratio), noise * max(1.0, 1 / ratio))
+
+        most = _MOST_NOISE / max(ratio, 1 / ratio)
+        return _least_noise(of_noise, epsilon, delta, queries, answers, most)
+
+    def _mu(self, queries: int, answers: int) -> float:
+        return math.hypot(
+            math.sqrt(queries) / self.sigma_threshold, math.sqrt(2 * answers) / self.sigma
+        )
+
+    def _check_answered(
+        self, answered: ArrayLike | None, table: np.ndarray, single: bool
+    ) -> np.ndarray | None:
+        return None if answered is None else check_answered(answered, table, single)
+
+    def _rdp(
+        self, table: np.ndarray, orders: np.ndarray, answered: np.ndarray | None, method: str
+    ) -> tuple[np.ndarray, float]:
+        deciding = (self.threshold, self.sigma_threshold, self.sigma)
+        return confident_rdp(table, *deciding, orders, answered, method)
+
+
+def _grid(scale: float) -> int:
+    """Return how many halvings of a vote give steps of at most a millionth of the scale."""
+    return min(30, max(0, math.ceil(20 - math.log2(scale))))
+
+
+def _noisy_winners(
+    table: np.ndarray, scale: float, noise: Callable, rng: np.random.Generator
+) -> np.ndarray:
+    """Add noise to every count, and return the place of the largest one in each row."""
+    halvings = _grid(scale)
+    winners = np.empty(len(table), dtype=np.int64)
+    rows = max(1, 2**17 // table.shape[1])
+    for start in range(0, len(table), rows):
+        block = table[start : start + rows] << halvings
+        block += noise(block.size, scale * 2.0**halvings, rng).reshape(block.shape)
+        best = block == block.max(axis=1, keepdims=True)
+        winners[start : start + rows] = best.argmax(axis=1)
+        for tie in np.flatnonzero(np.count_nonzero(best, axis=1) > 1):
+            winners[start + tie] = rng.choice(np.flatnonzero(best[tie]))
+    return winners
+
+
+def _reaches(
+    table: np.ndarray, threshold: float, sigma: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Say where the largest count, plus noise, reaches the threshold."""
+    steps = 2.0 ** _grid(sigma)
+    noisy = table.max(axis=1) << _grid(sigma)
+    noisy += discrete_gaussian(len(table), sigma * steps, rng)
+    return noisy >= math.ceil(threshold * steps)
+
+
+def _down_a_tree(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a column in each row with its probability, by one exact coin at each fork of a tree."""
+    levels = [chances]
+    while levels[-1].shape[1] > 1:
+        level = levels[-1]
+        if level.shape[1] % 2:
+            levels[-1] = level = np.column_stack([level, np.zeros(len(level))])
+        levels.append(level[:, 0::2] + level[:, 1::2])
+    drawn = np.zeros((len(chances), 1), dtype=np.int64)
+    for level in reversed(levels[:-1]):
+        left, right = (np.take_along_axis(level, 2 * drawn + side, axis=1) for side in (0, 1))
+        # The coin decides for the smaller side, whose probability a double holds best.
+        smaller = np.minimum(left, right) / (left + right)
+        unlikely = flip_each(smaller[:, 0], rng)[:, None]
+        drawn = 2 * drawn + np.where(unlikely, right <= left, right > left)
+    return drawn[:, 0]
+
+
+def _least_noise(
+    of_noise: Callable,
+    epsilon: float,
+    delta: float,
+    queries: int,
+    answers: int | None,
+    most: float = _MOST_NOISE,
+) -> _Mechanism:
+    """Return the mechanism of least noise whose cost is at most epsilon."""
+    epsilon, delta = check_epsilon(epsilon), check_probability("delta", delta)
+
+    def cost(log_noise: float) -> float:
+        return float(of_noise(math.exp(log_noise)).cost(queries, delta, answers=answers))
+
+    # A little below epsilon, so that what is found on either side of this is below that.
+    aim = epsilon * (1 - _SPARE / 2)
+
+    def excess(log_noise: float) -> float:
+        return math.log(max(cost(log_noise) / aim, 0.05))
+
+    least, most = math.log(_LEAST_NOISE) + 1e-9, math.log(most) - 1e-9
+    # Nearly Gaussian: where that is exact, the first guess is the root.
+    start = math.log(of_noise(1.0)._mu(queries, answers)) - _log_mu(epsilon, delta)
+    quiet = loud = min(max(start, least), most)
+    # The cost falls at least as fast as the noise grows, and seldom faster than its square.
+    while excess(loud) > 0:
+        if loud == most:
+            raise ValueError(f"epsilon must be larger: no noise is loud enough for {epsilon}")
+        quiet, loud = loud, min(loud + max(2 * excess(loud), 1e-6), most)
+    while excess(quiet) <= 0:
+        if quiet == least:
+            return of_noise(math.exp(least))
+        quiet, loud = max(quiet + min(2 * excess(quiet), -1e-6), least), quiet
+    found = optimize.brentq(excess, quiet, loud, xtol=1e-7, rtol=1e-10)
+    while cost(found) > epsilon:
+        found += 1e-7
+    return of_noise(math.exp(found))
+
+
+def _gaussian_cost(mu: float, delta: float) -> PrivacyCost:
+    """Return the cost of Gaussian noise; for hardly any noise Chernoff's bound on it."""
+    if mu < _HARDLY_ANY:
+        return gaussian_cost(mu, delta)
+    return PrivacyCost(mu * (mu / 2 + math.sqrt(-2 * math.log(delta))), delta)
+
+
+def _log_mu(epsilon: float, delta: float) -> float:
+    """Return the logarithm of the largest mu whose Gaussian cost is at most epsilon."""
+
+    def excess(log_mu: float) -> float:
+        return float(_gaussian_cost(math.exp(log_mu), delta)) - epsilon
+
+    low, high = -60.0, 60.0
+    if excess(high) <= 0:
+        return high
+    return float(optimize.brentq(excess, low, high))

@@ -1,0 +1,463 @@
+"""What confident GNMax has cost is a secret; this is how to tell it with noise.
+
+One teacher votes in all queries, so it changes the cost of all. How much, at most, depends on the
+votes too: the noise follows a smooth bound on it (Nissim, Raskhodnikova and Smith, 2007), as in
+Papernot et al. (2018). The release costs something itself, and what is released includes that.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from dpnotes._checks import as_array, check_epsilon, check_integer, check_probability, kind_of
+from dpnotes.accounting import best_epsilon
+from dpnotes.pate._checks import (
+    check_answered,
+    check_distances,
+    check_order,
+    check_scale,
+    check_threshold,
+    check_votes,
+)
+from dpnotes.pate._moments import blocks, gaussian_rates, log_error, log_mixture
+from dpnotes.pate.mechanisms import ConfidentGNMax
+from dpnotes.release import Release
+
+
+def gnmax_local_sensitivity(
+    votes: ArrayLike, sigma: float, order: float, *, distances: int | None = None
+) -> np.ndarray:
+    """Bound how much one more teacher changes `gnmax_rdp`, after d teachers have changed already.
+
+    Parameters
+    ----------
+    votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+        The votes.
+    sigma : float
+        The standard deviation of the noise, from 1e-9 to 1e9.
+    order : float
+        The Rényi order, above 1.
+    distances : int, optional
+        How many distances d = 0, 1, ... are wanted; by default as many as there are teachers.
+
+    Returns
+    -------
+    ndarray of shape (distances,)
+        Bounds in nats, summed over the queries: one teacher votes in all of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    Algorithms 3 to 5 of Papernot et al. (2018). One vote takes an error probability q at most to
+    (m - 1) / 2 erfc(erfc^-1(2 q / (m - 1)) -+ 1 / sigma), for m classes. They hold where
+    `gnmax_sensitivity_conditions` does. For sigma below 2 the released research code ends the
+    data-dependent part earlier than Theorem 6 does, and has larger sensitivities.
+
+    Examples
+    --------
+    >>> gnmax_local_sensitivity([10, 0, 0], 0.5, 1.5, distances=4).round(6)
+    array([0.      , 0.      , 0.005907, 3.395894])
+    """
+    table, _ = check_votes(votes)
+    sigma = check_scale("sigma", sigma)
+    order = check_order(order)
+    distances = check_distances(distances, table)
+    total = np.zeros(distances)
+    if distances == 0 or len(table) == 0:
+        return total
+    curve = _curve(sigma, order, table.shape[1])
+    for block in blocks(table):
+        total += curve.local_sensitivities(block, distances)
+    return total
+
+
+class _Curve:
+    """The divergence of GNMax at one order, as a function of log q, and what a vote does to it."""
+
+    def __init__(self, sigma: float, order: float, classes: int) -> None:
+        self.sigma, self.order, self.classes = sigma, order, classes
+        self.cap = order / sigma / sigma
+        self.start = self._where_data_stops_helping()
+        self.plateau_start = float(self.moved(np.array([self.start]), -1)[0])
+
+    def rdp(self, log_q: np.ndarray) -> np.ndarray:
+        """Return the divergence for every log q."""
+        moment = self.order - 1
+        agreed, other, reach = gaussian_rates(log_q, self.sigma)
+        log_moment = log_mixture(log_q, agreed * moment, other * moment)
+        return np.where(moment <= reach, np.minimum(log_moment / moment, self.cap), self.cap)
+
+    def moved(self, log_q: np.ndarray, way: int) -> np.ndarray:
+        """Return log q after one vote has moved, at most: up if `way` is 1, down if it is -1."""
+        others = math.log(self.classes - 1)
+        z = special.ndtri_exp(np.minimum(log_q - others, -1e-300)) + way * math.sqrt(2) / self.sigma
+        return np.minimum(others + special.log_ndtr(z), -1e-12)
+
+    def sensitivity(self, log_q: np.ndarray) -> np.ndarray:
+        """Return how much one vote changes the divergence, at most."""
+        flat = (log_q >= self.plateau_start) & (log_q <= self.start)
+        log_q = np.where(flat, self.plateau_start, log_q)
+        here = self.rdp(log_q)
+        # Just past its start, a vote leads from the plateau to where data stops helping.
+        above = np.where(flat, self.cap, self.rdp(self.moved(log_q, 1)))
+        return np.maximum(above - here, here - self.rdp(self.moved(log_q, -1)))
+
+    def local_sensitivities(self, votes: np.ndarray, distances: int) -> np.ndarray:
+        """Return the bounds at every distance, summed over the rows of votes."""
+        votes = -np.sort(-votes, axis=1)
+        log_q = log_error(votes, self.sigma, "gaussian", "bound")
+        plateau = float(self.sensitivity(np.array([self.plateau_start]))[0])
+        total = np.empty(distances)
+        total[0], arrived = self.sensitivity(log_q).sum(), 0
+        # Towards the plateau: to more agreement from a tie, to less from agreement.
+        tied = log_q > self.start
+        for distance in range(1, distances):
+            going = np.where(
+                tied, (log_q > self.start) & (votes[:, 1] > 0), log_q < self.plateau_start
+            )
+            arrived += log_q.size - np.count_nonzero(going)
+            votes, log_q, tied = votes[going], log_q[going], tied[going]
+            if log_q.size:
+                votes[:, :2] += np.where(tied, 1, -1)[:, None] * np.array([1, -1])
+                votes = -np.sort(-votes, axis=1)
+                log_q = log_error(votes, self.sigma, "gaussian", "bound")
+            total[distance] = self.sensitivity(log_q).sum() + arrived * plateau
+        return total
+
+    def _where_data_stops_helping(self) -> float:
+        """Return the largest log q whose divergence is below the data-independent one."""
+        # As far as the largest number of votes leads under the least noise.
+        grid = -np.geomspace(1e-9, 1e40, 12_000)
+        helps = np.flatnonzero(self.rdp(grid) < self.cap)
+        if helps.size == 0:
+            return -math.inf
+        above, below = (grid[helps[0] - 1] if helps[0] else -1e-12), grid[helps[0]]
+        for _ in range(100):
+            middle = (above + below) / 2
+            if self.rdp(np.array([middle]))[0] < self.cap:
+                below = middle
+            else:
+                above = middle
+        return float(below)
+
+
+_curve = lru_cache(maxsize=64)(_Curve)
+
+
+def gnmax_sensitivity_conditions(sigma: float, order: float, classes: int) -> tuple[bool, bool]:
+    """Say whether the local sensitivities of GNMax are bounded as `gnmax_local_sensitivity` says.
+
+    Parameters
+    ----------
+    sigma : float
+        The standard deviation of the noise, from 1e-9 to 1e9.
+    order : float
+        The Rényi order, above 1.
+    classes : int
+        The number of classes, at least 2.
+
+    Returns
+    -------
+    tuple of two bools
+        Conditions C5 and C6 of Papernot et al. (2018), checked on 20,000 points: the divergence
+        grows with q, and so does what a vote adds to it, as far as the data helps.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> gnmax_sensitivity_conditions(20, 25, 10), gnmax_sensitivity_conditions(30, 25, 10)
+    ((True, False), (True, True))
+    """
+    sigma = check_scale("sigma", sigma)
+    order = check_order(order)
+    classes = check_integer("classes", classes, low=2, high=2**31)
+    return _conditions(sigma, order, classes)
+
+
+@lru_cache(maxsize=64)
+def _conditions(sigma: float, order: float, classes: int) -> tuple[bool, bool]:
+    curve = _curve(sigma, order, classes)
+    if curve.start == -math.inf:
+        return True, True
+    q, moved_q = (
+        last * np.geomspace(1e3, 1, 20_000) for last in (curve.start, curve.plateau_start)
+    )
+    added = curve.rdp(curve.moved(moved_q, 1)) - curve.rdp(moved_q)
+    slack = -1e-12 * curve.cap
+    return bool(np.all(np.diff(curve.rdp(q)) >= slack)), bool(np.all(np.diff(added) >= slack))
+
+
+def threshold_local_sensitivity(
+    votes: ArrayLike,
+    threshold: float,
+    sigma: float,
+    order: float,
+    *,
+    distances: int | None = None,
+) -> np.ndarray:
+    """Bound how much one more teacher changes the cost of deciding, after d teachers have changed.
+
+    Parameters
+    ----------
+    votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+        The votes; each row sums to the number of teachers.
+    threshold : float
+        How many votes, after noise, are agreement enough, from -1e9 to 1e9.
+    sigma : float
+        The standard deviation of the noise on the largest count, from 1e-9 to 1e9.
+    order : float
+        The Rényi order, above 1.
+    distances : int, optional
+        How many distances d = 0, 1, ... are wanted; by default as many as there are teachers.
+
+    Returns
+    -------
+    ndarray of shape (distances,)
+        Bounds in nats, summed over the queries. They never fall with the distance.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    The largest count moves by at most one a step. The bound at distance d is the largest at *up to*
+    d steps. The released research code takes *exactly* d steps, which is too little once queries
+    with peaks at different distances are added up.
+
+    Examples
+    --------
+    >>> threshold_local_sensitivity([20, 10, 0], 2, 2, 10, distances=3).round(6)
+    array([0.160212, 0.207021, 0.207021])
+    """
+    table, _ = check_votes(votes)
+    threshold = check_threshold(threshold)
+    sigma = check_scale("sigma", sigma)
+    order = check_order(order)
+    distances = check_distances(distances, table)
+    total = np.zeros(distances)
+    if distances == 0 or len(table) == 0:
+        return total
+    teachers = table.sum(axis=1)
+    for most in np.unique(teachers):
+        tops, counts = np.unique(table[teachers == most].max(axis=1), return_counts=True)
+        steps = _threshold_steps(int(most), threshold, sigma, order)
+        for top, count in zip(tops, counts, strict=True):
+            total += count * _largest_within(steps, int(top), distances)
+    return total
+
+
+def _threshold_steps(teachers: int, threshold: float, sigma: float, order: float) -> np.ndarray:
+    """Return how much one step changes the cost, for every largest count from 0 to `teachers`."""
+    margin = (np.arange(teachers + 1) - threshold) / sigma
+    rdp = _curve(math.sqrt(2) * sigma, order, 2).rdp(special.log_ndtr(-np.abs(margin)))
+    change = np.abs(np.diff(rdp))
+    return np.maximum(np.append(change, 0), np.insert(change, 0, 0))
+
+
+def _largest_within(steps: np.ndarray, top: int, distances: int) -> np.ndarray:
+    """Return the largest entry within every distance of a place."""
+    up, down = np.zeros(distances), np.zeros(distances)
+    above, below = steps[top:][:distances], steps[top::-1][:distances]
+    up[: above.size], down[: below.size] = above, below
+    return np.maximum.accumulate(np.maximum(up, down))
+
+
+def smooth_sensitivity(local_sensitivities: ArrayLike, beta: float) -> float:
+    """Return the largest local sensitivity, discounted by exp(-beta) for every teacher.
+
+    Parameters
+    ----------
+    local_sensitivities : array_like of float, shape (distances,)
+        Bounds at distance 0, 1, ..., at least 0; those of several mechanisms are added before.
+    beta : float
+        How fast the sensitivity may change from neighbour to neighbour; positive and finite.
+
+    Returns
+    -------
+    float
+        max_d exp(-beta d) LS_d, in nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a sensitivity is negative or not finite, or a parameter is of the wrong kind.
+
+    Examples
+    --------
+    >>> smooth_sensitivity([0.0, 1.0, 2.0], beta=math.log(4))
+    0.25
+    """
+    array = as_array("local_sensitivities", local_sensitivities)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"local_sensitivities must be numbers, got {kind_of(array)}")
+    if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array) & (array >= 0)):
+        raise ValueError(
+            "local_sensitivities must be a list of finite numbers of at least 0, "
+            f"got shape {array.shape}"
+        )
+    beta = check_epsilon(beta, "beta")
+    return float((array * np.exp(-beta * np.arange(array.size))).max())
+
+
+def gnss_rdp(order: float, beta: float, scale: float) -> float:
+    """Return the Rényi divergence of Gaussian noise that is scaled to the smooth sensitivity.
+
+    Parameters
+    ----------
+    order : float
+        The Rényi order, above 1.
+    beta : float
+        How fast the smooth sensitivity may change from neighbour to neighbour; positive.
+    scale : float
+        The deviation of the noise, in smooth sensitivities; positive.
+
+    Returns
+    -------
+    float
+        The divergence, in nats; infinite from order 1 / (1 - exp(-2 beta)) on.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    The worst case has a sensitivity of 1 here, of exp(-beta) at the neighbour, and values that far
+    apart. With v = 1 - order (1 - exp(-2 beta)) its divergence is
+
+        order exp(-2 beta) / (2 scale^2 v) - (log(v) / 2 + order beta) / (order - 1).
+
+    The code of Papernot et al. (2018) has less, 0.518 in the example: no valid bound.
+
+    Examples
+    --------
+    >>> round(gnss_rdp(14, 0.0329, 6.23), 3)
+    1.607
+    """
+    order = check_order(order)
+    beta = check_epsilon(beta, "beta")
+    scale = check_epsilon(scale, "scale")
+    left = 1 + order * math.expm1(-2 * beta)
+    if left <= 0:
+        return math.inf
+    shift = order * math.exp(-2 * beta) / 2 / scale / scale / left
+    return shift - (math.log(left) / 2 + order * beta) / (order - 1)
+
+
+def release_cost(
+    mechanism: ConfidentGNMax,
+    votes: ArrayLike,
+    delta: float,
+    *,
+    answered: ArrayLike,
+    order: float,
+    beta: float,
+    scale: float,
+    rng: np.random.Generator | int | None = None,
+) -> Release:
+    """Release what confident GNMax has cost, with noise that hides any one teacher.
+
+    Parameters
+    ----------
+    mechanism : ConfidentGNMax
+        What answered.
+    votes : array_like of whole numbers, shape (classes,) or (queries, classes)
+        The votes; each row sums to the number of teachers.
+    delta : float
+        The probability with which the loss may be larger, strictly between 0 and 1.
+    answered : array_like of bool, shape (queries,)
+        Which queries were answered, as everybody saw.
+    order : float
+        The Rényi order at which the cost is counted, above 1. Like `beta` and `scale` it must be
+        chosen without a look at the votes.
+    beta : float
+        How fast the smooth sensitivity may change; below -log(1 - 1 / order) / 2.
+    scale : float
+        The deviation of the noise, in smooth sensitivities, from 1e-9 to 1e9.
+    rng : Generator, int or None
+        Where the randomness comes from, as in `numpy.random.default_rng`.
+
+    Returns
+    -------
+    Release
+        Its value estimates, without bias, the epsilon at `delta` of all answers and this release
+        together, and is the number to report. Its epsilon is what this release costs alone. The
+        value may come out too low: the deviation of the noise depends on the votes, and is a secret
+        too.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the votes are not whole numbers, a parameter is out of range or of the wrong kind, or
+        the sensitivity is not known to be bounded for the mechanism's sigma and `order`.
+
+    Notes
+    -----
+    The Gaussian noise is made of floats, and the sum rounded to six digits after the point, which
+    leaves nothing of its last bits.
+
+    Examples
+    --------
+    >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
+    >>> released = release_cost(ask, [[240, 10]] * 100, 1e-5, answered=[True] * 100,
+    ...     order=20, beta=0.01, scale=20.0, rng=0)
+    >>> released.delta
+    1e-05
+    """
+    if not isinstance(mechanism, ConfidentGNMax):
+        raise TypeError(f"mechanism must be a ConfidentGNMax, got {type(mechanism).__name__}")
+    table, single = check_votes(votes, at_least=1)
+    delta = check_probability("delta", delta)
+    answered = check_answered(answered, table, single)
+    order = check_order(order)
+    beta = check_epsilon(beta, "beta")
+    scale = check_scale("scale", scale)
+    own = gnss_rdp(order, beta, scale)
+    if own == math.inf:
+        raise ValueError(f"beta must be below -log(1 - 1 / order) / 2, got {beta}")
+    sigma = mechanism.sigma
+    if not all(gnmax_sensitivity_conditions(sigma, order, table.shape[1])):
+        raise ValueError(f"order must meet conditions C5 and C6 with sigma {sigma}, got {order}")
+    rdp = mechanism.rdp(table, order, answered=answered)
+    # One more than there are teachers: from there on the bounds no longer change.
+    reach = int(table.sum(axis=1).max()) + 1
+    local = threshold_local_sensitivity(
+        table, mechanism.threshold, mechanism.sigma_threshold, order, distances=reach
+    )
+    local += gnmax_local_sensitivity(table[answered], sigma, order, distances=reach)
+    noise = np.random.default_rng(rng).normal() * scale * smooth_sensitivity(local, beta)
+    return Release(
+        round(_improved(rdp + own, order, delta) + noise, 6),
+        _gnss_epsilon(beta, scale, delta),
+        delta=delta,
+        mechanism=f"Gaussian noise of {scale} smooth sensitivities, beta {beta}, order {order}",
+        neighbours="one teacher changed, and with it one vote in every query",
+    )
+
+
+def _improved(rdp: float, order: float, delta: float) -> float:
+    """Return Proposition 12 of Canonne, Kamath and Steinke (2020), below 0 where it is."""
+    return rdp + math.log1p(-1 / order) - math.log(order * delta) / (order - 1)
+
+
+def _gnss_epsilon(beta: float, scale: float, delta: float) -> float:
+    """Return what the release of a number costs by itself."""
+    room = min(-1 / math.expm1(-2 * beta) - 1, 1e12)
+    orders = 1 + np.geomspace(min(1e-4, room / 1e4), 0.999 * room, 2000)
+    rdp = [gnss_rdp(order, beta, scale) for order in orders]
+    # A release costs something, if less than the smallest double.
+    return max(best_epsilon(rdp, orders, delta)[0], 5e-324)
