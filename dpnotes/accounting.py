@@ -46,6 +46,7 @@ _MOST_QUERIES = 10**6
 _LARGEST_ORDER = 1e100  # its square is a double
 _FEW = 1 << 20  # losses that can be listed
 _CELLS = 1 << 15  # of a grid of losses
+_BEYOND = 1e-12  # of delta may lie beyond the grid
 _WORK = 1 << 25  # cells times choices times queries, for adaptive questions
 _SMALLEST = 5e-324
 
@@ -372,9 +373,9 @@ def _listed(values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _on_a_grid(epsilons: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Return losses on a grid that spread wider than the true ones, and the chance of more."""
-    # Hoeffding: beyond this reach, a loss has 1e-12 of the probability delta.
+    # Hoeffding: a sum lies beyond this reach with a small part of the probability delta.
     drift = float(epsilons @ np.tanh(epsilons / 2))
-    spread = math.sqrt(2 * float(epsilons @ epsilons) * math.log(1e12 / delta))
+    spread = math.sqrt(2 * float(epsilons @ epsilons) * math.log(1 / (_BEYOND * delta)))
     reach = min(float(epsilons.sum()), drift + spread)
     step = 2 * reach / _CELLS
     # Each answer's spread may lead one cell further.

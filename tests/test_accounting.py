@@ -90,6 +90,21 @@ def test_the_bound_stays_close_for_thousands_of_queries(queries, epsilon, delta,
     assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
 
 
+@pytest.mark.parametrize("part", [1e-3, 0.3, 1.0])
+def test_what_lies_beyond_the_grid_counts_as_an_infinite_loss(part, monkeypatch):
+    exact = float(compose([0.1] * 1000, 1e-5))
+    monkeypatch.setattr(accounting, "_FEW", 0)
+    monkeypatch.setattr(accounting, "_BEYOND", part)
+    _, chances, infinite = accounting._on_a_grid(np.full(1000, 0.1), 1e-5)
+    assert 0 < infinite < 1e-5
+    assert chances.sum() + infinite == pytest.approx(1, abs=1e-12)
+    assert float(compose([0.1] * 1000, 1e-5)) >= exact
+
+
+def test_a_delta_above_the_chance_of_any_loss_costs_nothing():
+    assert float(compose([0.5], 0.7)) == float(compose([0.5, 0.3], 0.9)) == 0.0
+
+
 def test_epsilons_between_two_values_cost_something_between():
     epsilons = np.linspace(0.05, 0.1, 200)
     costs = [float(compose(e, 1e-6)) for e in ([0.05] * 200, epsilons, [0.1] * 200)]
