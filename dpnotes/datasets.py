@@ -218,6 +218,7 @@ def load_pate_votes(name: str, *, download: bool = False) -> np.ndarray:
     ----------
     name : str
         ``"mnist_250_teachers"``: votes (9000, 10) on the first 9,000 MNIST test images.
+        ``"svhn_250_teachers"``: votes (26032, 10) on the test images of SVHN.
         ``"adult_250_teachers"``: votes (16281, 2) on Adult's test rows.
         ``"mnist_student_query_indices"``: the 100 images that the 2017 student asked about.
         ``"mnist_250_student_labels_lap_20"``: noisy labels (9000,), Laplace scale 20.
@@ -575,7 +576,7 @@ def _read_votes(files: dict[str, Path]) -> dict[str, np.ndarray]:
     with tarfile.open(votes) as archive:
         for member in archive:
             part = PurePosixPath(member.name).stem
-            if part in ("mnist_250_teachers", "adult_250_teachers"):
+            if part in ("mnist_250_teachers", "svhn_250_teachers", "adult_250_teachers"):
                 raw = io.BytesIO(archive.extractfile(member).read())
                 content[part] = np.load(raw, allow_pickle=False)
     return content

@@ -574,12 +574,13 @@ def npy(array):
 def small_votes(publish):
     parts = {
         "mnist_250_teachers": np.full((4, 10), 25.0),
+        "svhn_250_teachers": np.full((5, 10), 25.0),
         "adult_250_teachers": np.full((4, 2), 125.0),
         "mnist_student_query_indices": np.arange(3),
         "mnist_250_student_labels_lap_20": np.arange(4, dtype=np.int32),
     }
-    archive = {f"./{part}.npy": npy(parts[part]) for part in list(parts)[:2]}
-    bodies = [tarball({"README": b"?", **archive}), *(npy(parts[part]) for part in list(parts)[2:])]
+    archive = {f"./{part}.npy": npy(parts[part]) for part in list(parts)[:3]}
+    bodies = [tarball({"README": b"?", **archive}), *(npy(parts[part]) for part in list(parts)[3:])]
     files = dict(zip(PUBLISHED["pate_votes"]["downloads"], bodies, strict=True))
     publish("pate_votes", parts, files, hashed=False)
     return parts
@@ -1018,9 +1019,14 @@ def test_cifar10_in_any_order_is_put_into_the_normalised_one(present, tmp_path):
 def test_the_votes_are_those_of_250_teachers(present):
     present("pate_votes")
     digits = datasets.load_pate_votes("mnist_250_teachers")
+    houses = datasets.load_pate_votes("svhn_250_teachers")
     incomes = datasets.load_pate_votes("adult_250_teachers")
-    assert (digits.shape, incomes.shape) == ((9000, 10), (16_281, 2))
-    assert set(digits.sum(axis=1)) == set(incomes.sum(axis=1)) == {250}
+    assert [votes.shape for votes in (digits, houses, incomes)] == [
+        (9000, 10),
+        (26_032, 10),
+        (16_281, 2),
+    ]
+    assert all(set(votes.sum(axis=1)) == {250} for votes in (digits, houses, incomes))
     queries = datasets.load_pate_votes("mnist_student_query_indices")
     labels = datasets.load_pate_votes("mnist_250_student_labels_lap_20")
     assert queries.shape == (100,)

@@ -21,7 +21,7 @@ from dpnotes._checks import (
     check_probability,
     check_real,
 )
-from dpnotes._coins import discrete_gaussian, discrete_laplace, flip_each
+from dpnotes._coins import discrete_gaussian, discrete_laplace
 from dpnotes.accounting import (
     DEFAULT_ORDERS,
     PrivacyCost,
@@ -39,6 +39,7 @@ from dpnotes.pate._checks import (
     check_threshold,
     check_votes,
 )
+from dpnotes.pate._drawing import down_a_tree, noisy_winners, reaches
 from dpnotes.pate._moments import as_given, confident_rdp
 from dpnotes.pate.costs import ERRORS, gnmax_rdp, gumbel_rdp, lnmax_rdp
 from dpnotes.pate.votes import output_distribution
@@ -245,8 +246,8 @@ class _Mechanism:
         Returns
         -------
         Self
-            Its `cost` is at most epsilon, and above epsilon (1 - 1e-5) unless the noise is the
-            least that is allowed.
+            Its `cost` is at most epsilon, and hardly below it: about a hundred-thousandth, unless
+            the noise is the least that is allowed.
 
         Raises
         ------
@@ -324,7 +325,7 @@ class LNMax(_Mechanism):
         return cls(1 / noise)
 
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return _noisy_winners(table, self._noise(), discrete_laplace, rng)
+        return noisy_winners(table, self._noise(), discrete_laplace, rng)
 
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
         return compose_laplace(self._noise(), 2 * queries, delta)
@@ -383,7 +384,7 @@ class GumbelMax(_Mechanism):
         return cls(noise)
 
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return _down_a_tree(output_distribution(table, self.scale, noise="gumbel"), rng)
+        return down_a_tree(output_distribution(table, self.scale, noise="gumbel"), rng)
 
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
         return compose_bounded_range(2 / self.scale, queries, delta)
@@ -444,7 +445,7 @@ class GNMax(_Mechanism):
         return cls(noise)
 
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return _noisy_winners(table, self.sigma, discrete_gaussian, rng)
+        return noisy_winners(table, self.sigma, discrete_gaussian, rng)
 
     def _mu(self, queries: int, answers: int | None = None) -> float:
         return math.sqrt(2 * queries) / self.sigma
@@ -538,8 +539,8 @@ class ConfidentGNMax(_Mechanism):
         most = len(table) if answers is None else check_integer("answers", answers, low=0)
         rng = np.random.default_rng(rng)
         labels = np.full(len(table), -1)
-        sure = _reaches(table, self.threshold, self.sigma_threshold, rng)
-        labels[sure] = _noisy_winners(table[sure], self.sigma, discrete_gaussian, rng)
+        sure = reaches(table, self.threshold, self.sigma_threshold, rng)
+        labels[sure] = noisy_winners(table[sure], self.sigma, discrete_gaussian, rng)
         labels[np.cumsum(sure) > most] = -1
         return int(labels[0]) if single else labels
 
@@ -719,8 +720,8 @@ class ConfidentGNMax(_Mechanism):
         Returns
         -------
         ConfidentGNMax
-            Its ``cost(queries, delta, answers=answers)`` is at most epsilon, and above
-            epsilon (1 - 1e-5) unless the noise is the least that is allowed.
+            Its ``cost(queries, delta, answers=answers)`` is at most epsilon, and hardly below it:
+            about a hundred-thousandth, unless the noise is the least that is allowed.
 
         Raises
         ------
@@ -766,56 +767,6 @@ class ConfidentGNMax(_Mechanism):
         return confident_rdp(table, *deciding, orders, answered, method)
 
 
-def _grid(scale: float) -> int:
-    """Return how many halvings of a vote give steps of at most a millionth of the scale."""
-    return min(30, max(0, math.ceil(20 - math.log2(scale))))
-
-
-def _noisy_winners(
-    table: np.ndarray, scale: float, noise: Callable, rng: np.random.Generator
-) -> np.ndarray:
-    """Add noise to every count, and return the place of the largest one in each row."""
-    halvings = _grid(scale)
-    winners = np.empty(len(table), dtype=np.int64)
-    rows = max(1, 2**17 // table.shape[1])
-    for start in range(0, len(table), rows):
-        block = table[start : start + rows] << halvings
-        block += noise(block.size, scale * 2.0**halvings, rng).reshape(block.shape)
-        best = block == block.max(axis=1, keepdims=True)
-        winners[start : start + rows] = best.argmax(axis=1)
-        for tie in np.flatnonzero(np.count_nonzero(best, axis=1) > 1):
-            winners[start + tie] = rng.choice(np.flatnonzero(best[tie]))
-    return winners
-
-
-def _reaches(
-    table: np.ndarray, threshold: float, sigma: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Say where the largest count, plus noise, reaches the threshold."""
-    steps = 2.0 ** _grid(sigma)
-    noisy = table.max(axis=1) << _grid(sigma)
-    noisy += discrete_gaussian(len(table), sigma * steps, rng)
-    return noisy >= math.ceil(threshold * steps)
-
-
-def _down_a_tree(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a column in each row with its probability, by one exact coin at each fork of a tree."""
-    levels = [chances]
-    while levels[-1].shape[1] > 1:
-        level = levels[-1]
-        if level.shape[1] % 2:
-            levels[-1] = level = np.column_stack([level, np.zeros(len(level))])
-        levels.append(level[:, 0::2] + level[:, 1::2])
-    drawn = np.zeros((len(chances), 1), dtype=np.int64)
-    for level in reversed(levels[:-1]):
-        left, right = (np.take_along_axis(level, 2 * drawn + side, axis=1) for side in (0, 1))
-        # The coin decides for the smaller side, whose probability a double holds best.
-        smaller = np.minimum(left, right) / (left + right)
-        unlikely = flip_each(smaller[:, 0], rng)[:, None]
-        drawn = 2 * drawn + np.where(unlikely, right <= left, right > left)
-    return drawn[:, 0]
-
-
 def _least_noise(
     of_noise: Callable,
     epsilon: float,
@@ -841,18 +792,34 @@ def _least_noise(
     start = math.log(of_noise(1.0)._mu(queries, answers)) - _log_mu(epsilon, delta)
     quiet = loud = min(max(start, least), most)
     # The cost falls at least as fast as the noise grows, and seldom faster than its square.
-    while excess(loud) > 0:
+    while (too_much := excess(loud)) > 0:
         if loud == most:
             raise ValueError(f"epsilon must be larger: no noise is loud enough for {epsilon}")
-        quiet, loud = loud, min(loud + max(2 * excess(loud), 1e-6), most)
-    while excess(quiet) <= 0:
+        quiet, loud = loud, min(loud + max(2 * too_much, 1e-6), most)
+    while (too_little := excess(quiet)) <= 0:
         if quiet == least:
             return of_noise(math.exp(least))
-        quiet, loud = max(quiet + min(2 * excess(quiet), -1e-6), least), quiet
-    found = optimize.brentq(excess, quiet, loud, xtol=1e-7, rtol=1e-10)
-    while cost(found) > epsilon:
-        found += 1e-7
-    return of_noise(math.exp(found))
+        quiet, loud = max(quiet + min(2 * too_little, -1e-6), least), quiet
+    return of_noise(math.exp(_cross(excess, quiet, loud)))
+
+
+def _cross(excess: Callable, quiet: float, loud: float) -> float:
+    """Return where a falling function is within half of `_SPARE` of 0, by few evaluations.
+
+    Where it jumps over that, return a place behind the jump.
+    """
+    above, below = excess(quiet), excess(loud)
+    while loud - quiet > 1e-7:
+        place = quiet + (loud - quiet) * above / (above - below)
+        here = excess(place)
+        if abs(here) < _SPARE / 2:
+            return place
+        # An end that stays counts half (the Illinois rule), or it would stay for ever.
+        if here > 0:
+            quiet, above, below = place, here, below / 2
+        else:
+            loud, above, below = place, above / 2, here
+    return loud
 
 
 def _gaussian_cost(mu: float, delta: float) -> PrivacyCost:
