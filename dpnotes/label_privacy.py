@@ -35,7 +35,7 @@ METHODS = ("independent", "two-step")
 BOUNDS = ("exact", "chernoff", "hoeffding", "normal")
 _SMALLEST = 5e-324
 # More terms of a sum than this are integrated. e^-45 of the largest term is below rounding.
-_MOST_TERMS, _NEGLIGIBLE = 1 << 14, 45.0
+_MOST_TERMS, _NEGLIGIBLE = 1 << 11, 45.0
 _STEPS = np.floor(2.0 ** (np.arange(101) / 2))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 # The series of artanh(x) / x in squares of x, without its first term.
@@ -334,7 +334,7 @@ def truncated_binomial(n: int, low: int, high: int, p: float) -> float:
     -----
     The probabilities of single counts are added, in the form of Loader (2000), whose logarithm has
     no large terms that cancel. Where very many matter, their sum is an integral from low - 1/2 to
-    high + 1/2 (the Euler-Maclaurin formula with its first correction), by Gauss's rule. Nothing is
+    high + 1/2 (the Euler-Maclaurin formula with two corrections), by Gauss's rule. Nothing is
     subtracted from a larger number, so single counts and narrow ranges are as good as wide ones.
 
     Examples
@@ -571,9 +571,17 @@ def _range_probability(n: int, low: int, high: int, p: float) -> float:
     edges = np.linspace(first - 0.5, last + 0.5, 65)
     halves = np.diff(edges)[:, np.newaxis] / 2
     heights = np.exp(log_pmf(edges[:-1, np.newaxis] + halves * (1 + _NODES)))
-    ends = np.exp(log_pmf(np.array([first - 1, first, last, last + 1])))
-    correction = (ends[3] - ends[2] - ends[1] + ends[0]) / 24
-    return min(1.0, float((halves * _WEIGHTS * heights).sum() - correction))
+    correction = sum(
+        sign * _correction(np.exp(log_pmf(end + np.arange(-1, 3))))
+        for sign, end in ((1, last), (-1, first - 1))
+    )
+    return min(1.0, float((halves * _WEIGHTS * heights).sum() + correction))
+
+
+def _correction(heights: np.ndarray) -> float:
+    """Return Euler and Maclaurin's correction at an end between the second and third of four."""
+    slope, bend = heights[2] - heights[1], np.diff(heights, 3)[0]
+    return float(17 * bend / 5760 - slope / 24)
 
 
 def _log_pmf(n: int, mean: float, middle: int, shift: float, steps: np.ndarray) -> np.ndarray:
