@@ -84,9 +84,10 @@ def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) 
     the minus signs of Charoenphakdee et al. (2019). Inside [-r, r] it is r - z, with K = 2 r; the
     left barrier begins at -b r / (b - 1).
 
-    It withstands false labels if something else keeps the scores in [-r, r], such as a bound on the
-    norm of the weights. The width alone does not: the loss at z is r times that of width 1 at
-    z / r, so r matters only beside a penalty or a bound.
+    False labels do not move its minimiser if a bound on the norm of the weights keeps the scores
+    in [-r, r]. Without a bound or a penalty the scores go to the barriers, and these decide where
+    the minimum is, with true labels as well. The loss at z is r times that of width 1 at z / r, so
+    no width is large by itself.
 
     Examples
     --------

@@ -541,6 +541,13 @@ def test_the_penalty_and_not_the_loss_decides_which_points_are_lost(loss, penalt
     assert tuple(lost(loss, keep, penalty) for keep in (1.0, 0.75, 0.62)) == points
 
 
+def test_the_barrier_hinge_loses_points_to_its_penalty_and_none_to_the_lies():
+    for penalty in (0.01, 1e-3, 5e-4, 2e-4, 1e-4, 0.0):
+        with_truth = lost(barrier_hinge_loss, 1.0, penalty)
+        assert all(lost(barrier_hinge_loss, keep, penalty) <= with_truth for keep in (0.75, 0.62))
+    assert [lost(barrier_hinge_loss, keep, 5e-4) for keep in (1.0, 0.75)] == [2, 0]
+
+
 def test_a_stretched_logistic_loss_is_as_robust_as_the_barrier_hinge_and_no_more():
     def stretched(margin):
         return 50 * logistic_loss(margin / 50)
