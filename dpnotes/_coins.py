@@ -1,10 +1,14 @@
-"""Exact coin flips, the one source of chance of every mechanism on categories.
+"""Exact coin flips and exact noise: the one source of chance of every mechanism here.
 
 A coin that lands heads with probability p is usually a comparison of 53 random bits with p. Eight
 bits nearly always settle it: heads if a random byte is below floor(256 p), tails if above. Only a
 byte that is equal, one in 256, leaves the question open, and then the same question is asked of
 the fraction that is left over. A double has finitely many bits, so this ends, and the coin has
 *exactly* the probability p: every step is exact in floating point.
+
+Noise for whole numbers is made of such coins. Noise for real numbers is a fraction of whole numbers
+of 256 bits each (`cauchy`, `student_t`) or a logarithm with 60 digits (`laplace`): who rounds it to
+a public grid leaves nothing of its last digits.
 """
 
 import math
@@ -17,6 +21,8 @@ from scipy import special
 
 # Small enough for the second-level cache, large enough to forget the cost of a numpy call.
 _BLOCK = 1 << 19
+# Whole numbers of so many bits make the noise for real numbers.
+_BITS = 256
 
 
 def flip(size: int, p: float, rng: np.random.Generator) -> np.ndarray:
@@ -116,6 +122,52 @@ def geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
             byte |= heads.view(np.uint8) << np.uint8(digit % 8)
         drawn[:, place] = byte
     return drawn.view("<i8")[:, 0].astype(np.int64)
+
+
+def cauchy(rng: np.random.Generator) -> Fraction:
+    """Draw a standard Cauchy variable: the slope of a random point of a half disc."""
+    while True:
+        # Odd numbers, so that the points are the middles of cells and none lies on an axis.
+        x, y = (2 * _whole_number(rng) + 1 for _ in range(2))
+        if x * x + y * y < 1 << (2 * _BITS + 2):
+            return _either_sign(Fraction(x, y), rng)
+
+
+def student_t(degrees: int, rng: np.random.Generator) -> Fraction:
+    """Draw a Student t variable over the root of its degrees of freedom, a whole number.
+
+    Its density is in proportion to (1 + y^2)^(-(degrees + 1) / 2). A Cauchy variable y is proposed,
+    and kept if a uniform u has u^2 (1 + y^2)^(degrees - 1) < 1: a comparison of whole numbers. The
+    digits of u grow with the degrees, so that proposals far out are kept as rarely as they should.
+    """
+    power = degrees - 1
+    while True:
+        drawn = cauchy(rng)
+        u = 2 * _whole_number(rng, power) + 1
+        x, y = drawn.numerator, drawn.denominator
+        if u * u * (x * x + y * y) ** power < y ** (2 * power) << (2 * _BITS * power + 2):
+            return drawn
+
+
+def laplace(rng: np.random.Generator) -> Fraction:
+    """Draw a standard Laplace variable, from a logarithm with 60 digits."""
+    # A number below 2^128 has few digits left: a fresh one, 2^128 times smaller, takes its place.
+    # So the noise has no largest value, and keeps its distribution however small delta is.
+    below, drawn = 2 << _BITS, _whole_number(rng)
+    while drawn < 2**128:
+        below, drawn = below * 2**128, _whole_number(rng)
+    with localcontext(Context(prec=60)):
+        size = -(Decimal(2 * drawn + 1) / below).ln()
+    return _either_sign(Fraction(size), rng)
+
+
+def _whole_number(rng: np.random.Generator, times: int = 1) -> int:
+    """Draw a whole number of `times` 256 bits; of none at all, 0."""
+    return int.from_bytes(rng.bytes(times * _BITS // 8), "little")
+
+
+def _either_sign(size: Fraction, rng: np.random.Generator) -> Fraction:
+    return -size if rng.bytes(1)[0] % 2 else size
 
 
 def draw_bytes(size: int, rng: np.random.Generator) -> np.ndarray:

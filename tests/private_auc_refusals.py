@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpnotes import private_auc
+from dpnotes import private_auc, private_confusion
 
 SECRET, SECRET_WORD = 31_337, "absinthe"
 
 RECORDS = {"labels": [0, 1, 1, 0], "scores": [0.1, 0.9, 0.4, 0.3]}
 RELEASED = private_auc.release_auc(**RECORDS, epsilon=1.0, rng=0)
-MATRIX = private_auc.release_confusion_matrix([0, 1], [0, 1], 1.0, rng=0)
-CHOSEN = {"epsilon": 1.0, "delta": 0.0, "calibration": "exact", "ties": "pessimistic", "guess": 1}
+MATRIX = private_confusion.release_confusion_matrix([0, 1], [0, 1], 1.0, rng=0)
+PLANNED = {"epsilon": 1.0, "delta": 0.0, "noise": "auto", "calibration": "exact", "guess": 1}
+CHOSEN = {**PLANNED, "ties": "pessimistic"}
 
 WORKING_CALLS = {
     private_auc: {
@@ -24,18 +25,22 @@ WORKING_CALLS = {
         "ap_smooth_sensitivity": {"positives": 5, "beta": 0.1},
         "cauchy_scale": {"epsilon": 1.0, "beta": 0.1, "calibration": "nissim"},
         "cauchy_epsilon": {"value": 0, "scale": 1, "other_value": 1.0, "other_scale": 2.0},
+        "student_t_scale": {"epsilon": 1.0, "beta": 0.1, "degrees": 3},
+        "student_t_epsilon": {
+            "value": 0,
+            "scale": 1,
+            "other_value": 1.0,
+            "other_scale": 2.0,
+            "degrees": 3,
+        },
+        "laplace_scale": {"epsilon": 1.0, "delta": 1e-6, "beta": 0.01},
+        "smooth_sensitivity": {"size": 5, "beta": 0.1, "metric": "auc"},
+        "choose_noise": {"n": 4, **PLANNED, "metric": "auc"},
         "best_beta": {"epsilon": 1.0, "guess": 9, "metric": "auc"},
         "release_auc": {**RECORDS, **CHOSEN, "rng": 0},
         "release_average_precision": {**RECORDS, **CHOSEN, "rng": 0},
         "log_density": {"output": [0.0, 2.0], **RECORDS, **CHOSEN, "metric": "auc"},
         "metric_interval": {"release": RELEASED, "confidence": 0.9, "at_least": 2},
-        "release_confusion_matrix": {
-            "labels": [0, 1],
-            "predictions": [True, False],
-            "epsilon": 1.0,
-            "rng": 0,
-        },
-        "confusion_metrics": {"release": MATRIX, "confidence": 0.9},
         "binormal_roc": {"auc": 0.8, "false_positive_rate": [0.0, 0.5]},
         "reidentify_label": {
             "known_labels": [0, 1],
@@ -43,7 +48,16 @@ WORKING_CALLS = {
             "published_auc": 0.5,
             "decimals": 2,
         },
-    }
+    },
+    private_confusion: {
+        "release_confusion_matrix": {
+            "labels": [0, 1],
+            "predictions": [True, False],
+            "epsilon": 1.0,
+            "rng": 0,
+        },
+        "confusion_metrics": {"release": MATRIX, "confidence": 0.9},
+    },
 }
 
 NOT_A_NUMBER = {TypeError: ["1", None, True, np.True_, [1.0], 1j]}
@@ -89,12 +103,17 @@ TWO_SCORES = [
 TWO_CLASSES = [
     {ValueError: [[], [1], [[0, 1]], [0, SECRET]], TypeError: CLASSES[0][TypeError][:-2]}
 ]
-BETWEEN_RELEASES = {
-    "labels": CLASSES,
-    "scores": SCORES,
+PLAN = {
     "epsilon": EPSILON,
     "delta": DELTA,
+    # Without a delta there is no Laplace noise.
+    "noise": [NOT_A_WORD, NO_WORD, {ValueError: ["laplace"]}],
     "calibration": [NOT_A_WORD, NO_WORD],
+}
+BETWEEN_RELEASES = {
+    **PLAN,
+    "labels": CLASSES,
+    "scores": SCORES,
     "guess": [NOT_A_COUNT, {ValueError: [5, 10**30]}],
 }
 
@@ -132,6 +151,34 @@ REFUSED = {
             "other_value": [{ValueError: [math.nan, math.inf]}, NOT_A_NUMBER],
             "other_scale": [NOT_POSITIVE],
         },
+        "student_t_scale": {
+            "epsilon": [*EPSILON, {ValueError: [0.3]}],
+            "beta": [NOT_POSITIVE, {ValueError: [1 / 3, 1.0]}],
+            "degrees": [NOT_A_COUNT, NO_WORD],
+        },
+        "student_t_epsilon": {
+            "value": [{ValueError: [math.nan, math.inf]}, NOT_A_NUMBER],
+            "scale": [NOT_POSITIVE],
+            "other_value": [{ValueError: [math.nan, math.inf]}, NOT_A_NUMBER],
+            "other_scale": [NOT_POSITIVE],
+            "degrees": [NOT_A_COUNT, NO_WORD],
+        },
+        "laplace_scale": {
+            "epsilon": EPSILON,
+            "delta": [NOT_A_PROBABILITY],
+            "beta": [NOT_POSITIVE, {ValueError: [0.1, 100.0]}],
+        },
+        "smooth_sensitivity": {
+            "size": [NOT_A_SIZE],
+            "beta": [NOT_POSITIVE],
+            "metric": [NOT_A_WORD, NO_WORD],
+        },
+        "choose_noise": {
+            **PLAN,
+            "n": [{ValueError: [0, -1, 10**30], TypeError: [2.0, "2", None, True, [2]]}],
+            "guess": [NOT_A_COUNT, {ValueError: [3, 10**30]}],
+            "metric": [NOT_A_WORD, NO_WORD],
+        },
         "best_beta": {
             "epsilon": EPSILON,
             "guess": [NOT_A_COUNT, NO_WORD],
@@ -160,15 +207,6 @@ REFUSED = {
             "confidence": [NOT_A_PROBABILITY],
             "at_least": [NOT_A_COUNT, NO_WORD, {ValueError: [3, 5]}],
         },
-        "release_confusion_matrix": {
-            "labels": TWO_CLASSES,
-            "predictions": TWO_CLASSES,
-            "epsilon": EPSILON,
-        },
-        "confusion_metrics": {
-            "release": [{TypeError: [0.5, None, RELEASED, [[1, 2], [3, 4]]]}],
-            "confidence": [NOT_A_PROBABILITY],
-        },
         "binormal_roc": {
             "auc": [NOT_A_SHARE],
             "false_positive_rate": [
@@ -182,5 +220,16 @@ REFUSED = {
             "published_auc": [NOT_A_SHARE],
             "decimals": [{ValueError: [-1], TypeError: [2.0, "2", True, [2]]}],
         },
-    }
+    },
+    private_confusion: {
+        "release_confusion_matrix": {
+            "labels": TWO_CLASSES,
+            "predictions": TWO_CLASSES,
+            "epsilon": EPSILON,
+        },
+        "confusion_metrics": {
+            "release": [{TypeError: [0.5, None, RELEASED, [[1, 2], [3, 4]]]}],
+            "confidence": [NOT_A_PROBABILITY],
+        },
+    },
 }

@@ -11,12 +11,15 @@ from scipy import stats
 from dpnotes import _coins
 from dpnotes._coins import (
     _split,
+    cauchy,
     complement,
     draw_bytes,
     flip,
     flip_each,
     flip_either,
+    laplace,
     lie_probability,
+    student_t,
 )
 
 SMALLEST = 5e-324
@@ -452,3 +455,74 @@ def test_every_byte_is_equally_likely_at_every_place_of_a_word():
     drawn = draw_bytes(8 * 200_000, np.random.default_rng(6)).reshape(-1, 8)
     for place in drawn.T:
         assert stats.chisquare(np.bincount(place, minlength=256)).pvalue > 1e-6
+
+
+# Noise for real numbers.
+
+
+class Dictated:
+    """A generator whose bytes spell given whole numbers."""
+
+    def __init__(self, *numbers):
+        self.numbers = iter(numbers)
+
+    def bytes(self, length):
+        return next(self.numbers).to_bytes(length, "little")
+
+
+def test_laplace_noise_has_no_largest_value():
+    drawn = [laplace(Dictated(*words, 0)) for words in [(2**255,), (0, 2**255)]]
+    assert [float(size) for size in drawn] == pytest.approx([math.log(2), 129 * math.log(2)])
+    # The number that is replaced does not matter, the last one that is kept follows on it.
+    drawn = [laplace(Dictated(*words, 1)) for words in [(2**128,), (7, 2**256 - 1)]]
+    assert [float(size) for size in drawn] == pytest.approx([-128 * math.log(2)] * 2)
+    twice = laplace(Dictated(2**128 - 1, 0, 2**255, 0))
+    assert float(twice) == pytest.approx(257 * math.log(2))
+
+
+def test_laplace_noise_has_more_digits_than_any_grid():
+    word = 0x9E3779B97F4A7C15 << 190
+    with localcontext(Context(prec=90)):
+        expected = -((Decimal(2 * word + 1) / 2**257).ln())
+    assert abs(laplace(Dictated(word, 0)) - Fraction(expected)) < Fraction(1, 10**55)
+
+
+def test_cauchy_noise_is_the_slope_of_a_point_inside_the_disc():
+    x, y, largest = 3 * 2**250, 2**254 + 5, 2**256 - 1
+    assert cauchy(Dictated(x, y, 0)) == Fraction(2 * x + 1, 2 * y + 1)
+    assert cauchy(Dictated(largest, 2**255, x, y, 1)) == -Fraction(2 * x + 1, 2 * y + 1)
+    assert cauchy(Dictated(largest // 2, 0, 0)) == largest
+
+
+def test_one_degree_of_freedom_is_a_cauchy_variable():
+    for seed in range(20):
+        one, other = (np.random.default_rng(seed) for _ in range(2))
+        assert student_t(1, one) == cauchy(other)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 8])
+def test_student_t_noise_has_its_distribution(degrees):
+    rng = np.random.default_rng(degrees)
+    drawn = np.array([float(student_t(degrees, rng)) for _ in range(4000)])
+    assert stats.kstest(math.sqrt(degrees) * drawn, stats.t(degrees).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_a_proposal_is_kept_with_exactly_the_probability_that_its_place_deserves(power):
+    x, y = 3 * 2**250, 2**254 + 5
+    slope = Fraction(2 * x + 1, 2 * y + 1)
+    # The uniform number at which u^2 (1 + slope^2)^power passes 1.
+    bits = 256 * power
+    limit = math.isqrt(int(Fraction(4) ** (bits + 1) / (1 + slope * slope) ** power))
+    last = (limit - 1) // 2
+    fallback = (0, 0, 0, 0)
+    for drawn, kept in ((last, slope), (last + 1, Fraction(1))):
+        words = Dictated(x, y, 0, drawn, *fallback)
+        assert student_t(power + 1, words) == kept
+
+
+def test_far_out_student_t_noise_is_as_rare_as_it_should():
+    # A slope of 2^120 is kept with a probability of 2^-480: with fewer digits it never would be.
+    x, y = 2**255, 2**135
+    kept = student_t(5, Dictated(x, y, 0, 0))
+    assert kept > 2**119

@@ -135,12 +135,16 @@ CONTRACT = {
         "ap_smooth_sensitivity(positives, beta)",
         "cauchy_scale(epsilon, beta, *, calibration='exact')",
         "log_density(output, labels, scores, epsilon, *, metric='auc')",
-        "release_auc(labels, scores, epsilon, *, delta=0.0, calibration='exact', rng=None)",
-        "release_average_precision(labels, scores, epsilon, *, delta=0.0, calibration='exact',"
-        " rng=None)",
-        "release_confusion_matrix(labels, predictions, epsilon, *, rng=None)",
+        "release_auc(labels, scores, epsilon, *, delta=0.0, noise='auto', calibration='exact', "
+        "rng=None)",
+        "release_average_precision(labels, scores, epsilon, *, delta=0.0, noise='auto', "
+        "calibration='exact', rng=None)",
+        "metric_interval(release, *, at_least)",
         "binormal_roc(auc, false_positive_rate)",
         "reidentify_label(known_labels, known_scores, published_auc, *, decimals=None)",
+    ],
+    "private_confusion": [
+        "release_confusion_matrix(labels, predictions, epsilon, *, rng=None)",
     ],
     "audit": [
         "exact_epsilon(output_distribution, *, neighbours=None)",

@@ -1,0 +1,613 @@
+"""How much noise a metric needs: three families, each with the smallest scale that we can prove.
+
+Two neighbours differ in the value and in the scale of the noise. For each family
+`allowed_change(u)` says how far apart the values may be, in scales of the narrower noise, where the
+scales differ by a factor of up to e^u. All the rest is the same for every family.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from dpnotes._checks import (
+    check_choice,
+    check_epsilon,
+    check_integer,
+    check_probability,
+    check_real,
+)
+from dpnotes._coins import laplace, student_t
+from dpnotes.private_auc.metrics import METRIC, METRICS, MOST_RECORDS, discounted
+
+CALIBRATIONS = ("exact", "nissim")
+FAMILIES = ("cauchy", "student-t", "laplace")
+NOISES = ("auto", *FAMILIES)
+# One is Cauchy noise. Six or more never give the smallest error at 95 %.
+DEGREES = (1, 2, 3, 4, 5)
+
+# Noise of e^-32 smooth sensitivities is small enough, and no double underflows.
+_LARGEST_EPSILON = 64.0
+# Beyond this epsilon the noise is far below the grid of the results, and no double overflows.
+_NOISELESS_EPSILON = 2.0**60
+# The smallest scales are made for a little less, which pays for the rounding of their ratios.
+_SHORTAGE = 1 - 2.0**-18
+# Up to here sizes are gone through one by one, from there on in steps of a 64th.
+_BLOCK = 64
+# A family is compared with the best where the best is of use.
+_USEFUL = 0.1
+
+
+def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> float:
+    """Return the factor c by which Cauchy noise must exceed the smooth sensitivity.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    beta : float
+        The rate of the smooth sensitivity; positive, below epsilon ("exact") or at most epsilon / 6
+        ("nissim").
+    calibration : {"exact", "nissim"}
+        "exact" is the smallest factor that is epsilon-private for every beta-smooth sensitivity.
+        "nissim" is 6 / epsilon, the one of the source.
+
+    Returns
+    -------
+    float
+        The scale of the noise, in smooth sensitivities.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    The log-ratio of two Cauchy densities with centres a, b and scales s, t is at most
+    arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), a distance in the hyperbolic plane, and reaches
+    it. With centres at most the smaller sensitivity apart, and scales within a factor e^beta, the
+    worst factor is 1 or e^beta, and this is epsilon for
+
+        c = max(1 / (2 sinh(epsilon / 2)), sqrt(e^-beta / (2 (cosh(epsilon) - cosh(beta))))).
+
+    An epsilon above 64 gets what 64 gets. "nissim" is theorem 2 of the source, after Nissim,
+    Raskhodnikova and Smith (2007); at epsilon 1 it has a real epsilon of 0.22614.
+
+    Examples
+    --------
+    >>> round(cauchy_scale(1.0, 0.1), 4), cauchy_scale(1.0, 0.1, calibration="nissim")
+    (0.9595, 6.0)
+    """
+    epsilon, beta = _check_epsilon(epsilon), check_epsilon(beta, "beta")
+    check_choice("calibration", calibration, CALIBRATIONS)
+    if calibration == "nissim":
+        if beta > epsilon / 6:
+            raise ValueError(f"beta must be at most epsilon / 6 = {epsilon / 6}, got {beta}")
+        return 6 / min(epsilon, _NOISELESS_EPSILON)
+    return student_t_scale(epsilon, beta, 1)
+
+
+def cauchy_epsilon(value: float, scale: float, other_value: float, other_scale: float) -> float:
+    """Return the exact epsilon between two values with Cauchy noise.
+
+    Parameters
+    ----------
+    value, scale : float
+        What a data set has without noise, and the scale of its noise, positive and finite.
+    other_value, other_scale : float
+        The same of its neighbour.
+
+    Returns
+    -------
+    float
+        The largest log-ratio of the two densities, in nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is out of range or of the wrong kind.
+
+    Notes
+    -----
+    Of centres a, b and scales s, t it is arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), computed
+    as 2 arsinh of half the distance over sqrt(s t).
+
+    Examples
+    --------
+    >>> round(cauchy_epsilon(0.0, 1.0, 1.0, 1.0), 6) == round(math.acosh(1.5), 6)
+    True
+    """
+    return student_t_epsilon(value, scale, other_value, other_scale, 1)
+
+
+def student_t_scale(epsilon: float, beta: float, degrees: int) -> float:
+    """Return the factor c by which Student t noise must exceed the smooth sensitivity.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    beta : float
+        The rate of the smooth sensitivity; positive and below epsilon / degrees.
+    degrees : int
+        The degrees of freedom, at least 1. One makes it Cauchy noise.
+
+    Returns
+    -------
+    float
+        The scale of the noise, in smooth sensitivities: the smallest that is epsilon-private for
+        every beta-smooth sensitivity.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    With v degrees and the loss of `student_t_epsilon`, noise of scales s and t = e^-u s with
+    centres up to S = t / c apart is epsilon-private if and only if
+
+        1 / c^2 <= 4 v e^u sinh((epsilon + u) / (v + 1)) sinh((epsilon - v u) / (v + 1)).
+
+    The right side is concave in e^u. So for all u up to beta it is enough to look at the two ends,
+
+        c = max(1 / (2 sqrt(v) sinh(epsilon / (v + 1))),
+                e^(-beta/2) / (2 sqrt(v sinh((epsilon+beta)/(v+1)) sinh((epsilon-v beta)/(v+1))))).
+
+    That Student t noise on a smooth sensitivity is private is due to Bun and Steinke (2019), with
+    another constant. An epsilon above 64 gets what 64 gets.
+
+    Examples
+    --------
+    >>> round(student_t_scale(1.0, 0.01, 3), 3)
+    1.149
+    """
+    epsilon, beta = _check_epsilon(epsilon), check_epsilon(beta, "beta")
+    degrees = check_integer("degrees", degrees, low=1, high=1000)
+    if degrees * beta >= epsilon:
+        raise ValueError(f"beta must be below epsilon / degrees = {epsilon / degrees}, got {beta}")
+    if epsilon > _LARGEST_EPSILON:
+        epsilon, beta = _LARGEST_EPSILON, beta / epsilon * _LARGEST_EPSILON
+    return 1 / _student_t_change(epsilon, degrees, beta)
+
+
+def student_t_epsilon(
+    value: float, scale: float, other_value: float, other_scale: float, degrees: int
+) -> float:
+    """Return the exact epsilon between two values with Student t noise.
+
+    Parameters
+    ----------
+    value, scale : float
+        What a data set has without noise, and the scale of its noise, positive and finite.
+    other_value, other_scale : float
+        The same of its neighbour.
+    degrees : int
+        The degrees of freedom, at least 1. One makes it Cauchy noise.
+
+    Returns
+    -------
+    float
+        The largest log-ratio of the two densities, either way round, in nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is out of range or of the wrong kind.
+
+    Notes
+    -----
+    With v degrees, centres a, b and scales s, t the log-ratio at x is
+
+        (v + 1) / 2 * C(x) + (v - 1) / 2 * log(s / t),
+
+    where C(x) is that of Cauchy noise of scales sqrt(v) s and sqrt(v) t. C reaches from -d to d,
+    with d = arccosh(1 + ((a - b)^2 + v (s - t)^2) / (2 v s t)). So the result is
+    (v + 1) / 2 * d + (v - 1) / 2 * abs(log(s / t)).
+
+    Examples
+    --------
+    >>> round(student_t_epsilon(0.0, 1.0, 0.0, 2.0, 3), 6) == round(3 * math.log(2), 6)
+    True
+    """
+    finite = "a finite number"
+    value = check_real("value", value, allowed=finite)
+    other_value = check_real("other_value", other_value, allowed=finite)
+    scale = check_epsilon(scale, "scale")
+    other_scale = check_epsilon(other_scale, "other_scale")
+    degrees = check_integer("degrees", degrees, low=1, high=1000)
+    apart = math.hypot((value - other_value) / math.sqrt(degrees), scale - other_scale)
+    distance = 2 * math.asinh(apart / 2 / math.sqrt(scale) / math.sqrt(other_scale))
+    low, high = sorted((scale, other_scale))
+    # Of scales that are nearly equal the logarithms would cancel.
+    near = high < 2 * low
+    wider = math.log1p((high - low) / low) if near else math.log(high) - math.log(low)
+    return (degrees + 1) / 2 * distance + (degrees - 1) / 2 * wider
+
+
+def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
+    """Return the factor by which Laplace noise must exceed the smooth sensitivity.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    delta : float
+        The probability of a larger loss, strictly between 0 and 1.
+    beta : float
+        The rate of the smooth sensitivity; positive, and so small that any noise is enough.
+
+    Returns
+    -------
+    float
+        A scale of the noise, in smooth sensitivities, that is (epsilon, delta)-private.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    With l = log(1 / delta) it is one over the smallest of epsilon, e^beta (epsilon - beta) and
+    epsilon + beta - l (e^beta - 1). At beta = log(1 + epsilon / (2 max(1, l))) it is at most
+    2 / epsilon. The proof bounds the probability of a loss above epsilon, so a little is left.
+
+    Examples
+    --------
+    >>> round(laplace_scale(1.0, 1e-6, 0.01), 3)
+    1.148
+    """
+    epsilon, beta = _check_epsilon(epsilon), check_epsilon(beta, "beta")
+    delta = check_probability("delta", delta)
+    change = _laplace_change(min(epsilon, _NOISELESS_EPSILON), delta, min(beta, 64.0))
+    if change <= 0:
+        raise ValueError(f"beta must be smaller at this epsilon and delta, got {beta}")
+    return 1 / change
+
+
+def _student_t_change(epsilon: float, degrees: int, rate: float) -> float:
+    """Return how far apart, in the smaller scale, centres may be if scales are up to e^rate."""
+    if degrees * rate >= epsilon:
+        return 0.0
+    equal = math.sinh(epsilon / (degrees + 1))
+    wide = math.sinh((epsilon + rate) / (degrees + 1))
+    narrow = math.sinh((epsilon - degrees * rate) / (degrees + 1))
+    # Square roots one by one: for a tiny epsilon the product might underflow.
+    apart = math.exp(rate / 2) * math.sqrt(wide) * math.sqrt(narrow)
+    return 2 * math.sqrt(degrees) * min(equal, apart)
+
+
+def _laplace_change(epsilon: float, delta: float, rate: float) -> float:
+    """Return the same for Laplace noise, with a loss above epsilon of probability delta."""
+    wider = math.exp(rate) * (epsilon - rate)
+    narrower = epsilon + rate + math.log(delta) * math.expm1(rate)
+    return max(min(epsilon, wider, narrower), 0.0)
+
+
+def best_beta(epsilon: float, guess: int, *, metric: str = "auc") -> float:
+    """Return the beta at which exact Cauchy noise is smallest, for a public guess.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    guess : int
+        How many records the smaller class may have (for average precision: how many positives), at
+        least 1. It must be public: a guess that looks at the data gives them away.
+    metric : {"auc", "average precision"}
+        Whose smooth sensitivity is meant.
+
+    Returns
+    -------
+    float
+        The minimiser of ``cauchy_scale(epsilon, beta)`` times the smooth sensitivity; of several,
+        the largest up to ln 2.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    The factor c is constant up to beta = ln(2 cosh(epsilon) - 1), and convex in beta from there on.
+    With r = 2 guess - 1 the noise exp(-beta (guess - 1)) c is smallest where
+    sinh(beta) = r (cosh(epsilon) - cosh(beta)), a quadratic equation for e^beta; and it pays to
+    raise beta only until the smooth sensitivity has come down to the bound L(guess). From ln 2 on
+    that is so for every size, so a larger beta is never needed.
+
+    Examples
+    --------
+    >>> round(best_beta(0.1, 100), 6)
+    0.046517
+    """
+    epsilon = _check_epsilon(epsilon)
+    guess = check_integer("guess", guess, low=1, high=MOST_RECORDS)
+    check_choice("metric", metric, METRICS)
+    # From 1 on the flat part alone reaches ln 2.
+    rise = 2 * math.sinh(min(epsilon, 1.0) / 2) ** 2
+    flat = math.log1p(2 * rise)
+    tilt = rise * (2 * guess - 1)
+    root = math.sqrt(1 + tilt * (tilt + 2 * (2 * guess - 1)))
+    growth = (tilt - 1 + root) / (2 * guess) if tilt > 1 else 2 * tilt / (1 - tilt + root)
+    enough = -math.log(METRIC[metric].bound(guess)) / max(guess - 1, 1)
+    return min(max(flat, min(math.log1p(growth), enough)), math.log(2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricNoise:
+    """The noise on a metric, decided by public numbers only: a mechanism as a value.
+
+    Parameters
+    ----------
+    metric : {"auc", "average precision"}
+        What it is added to.
+    family : {"cauchy", "student-t", "laplace"}
+        The shape of its distribution.
+    degrees : int
+        The degrees of freedom of Student t noise, at least 2; 1 for Cauchy noise, 0 for Laplace's.
+    epsilon, delta : float
+        What it costs; delta is 0 but for Laplace noise.
+    calibration : {"exact", "nissim"}
+        "exact" has at each class size the smallest scale that our proofs allow. "nissim" is Cauchy
+        noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind, or they do not fit together.
+
+    Notes
+    -----
+    Between neighbours the size k of the class that decides changes by 1 at most. With t(u) the
+    change of value that the family allows, in scales of the narrower noise, where scales differ by
+    a factor of up to e^u, and L(k) the bound on the local sensitivity, scales are private if
+
+        scale(k) t(0) >= L(k) and scale(k) t(u) >= L(k) for u = log(scale(k - 1) / scale(k)).
+
+    `scale` goes from size to size with the largest u that this allows (from 64 on in steps of a
+    64th of the size, with one u for each). No guess of the size is needed.
+    """
+
+    metric: str
+    family: str
+    degrees: int
+    epsilon: float
+    delta: float = 0.0
+    calibration: str = "exact"
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_choice("metric", self.metric, METRICS)
+        check_choice("family", self.family, FAMILIES)
+        check_choice("calibration", self.calibration, CALIBRATIONS)
+        _check_epsilon(self.epsilon)
+        _check_delta(self.delta)
+        low, high = {"cauchy": (1, 1), "student-t": (2, 1000), "laplace": (0, 0)}[self.family]
+        check_integer("degrees", self.degrees, low=low, high=high)
+        if (self.delta > 0) != (self.family == "laplace"):
+            raise ValueError(f"delta must be above 0 for Laplace noise only, got {self.delta}")
+        if self.calibration == "nissim" and self.family != "cauchy":
+            raise ValueError("calibration must be 'exact' for noise that is not Cauchy's")
+
+    def allowed_change(self, rate: float) -> float:
+        """Return how far apart two values may be where scales differ by up to e^rate.
+
+        It is in scales of the narrower noise, and 0 where no change is allowed.
+        """
+        if self.family == "laplace":
+            epsilon = min(self.epsilon, _NOISELESS_EPSILON) * _SHORTAGE
+            return _laplace_change(epsilon, self.delta, rate)
+        epsilon = min(self.epsilon, _LARGEST_EPSILON) * _SHORTAGE
+        return _student_t_change(epsilon, self.degrees, rate)
+
+    def scale(self, size: int) -> float:
+        """Return the scale of the noise where the class that decides has `size` records.
+
+        That is the smaller class for the AUC, the positives for average precision. The scale must
+        be kept as secret as the size is.
+        """
+        size = max(check_integer("size", size, low=0, high=MOST_RECORDS), 1)
+        if self.calibration == "nissim":
+            epsilon = min(self.epsilon, _NOISELESS_EPSILON)
+            return 6 / epsilon * discounted(size, self.epsilon / 6, self.metric)
+        sizes, scales, rates = _smallest_scales(self, (size - 1).bit_length())
+        block = bisect_right(sizes, size) - 1
+        return scales[block] * math.exp(-rates[block] * (size - sizes[block]))
+
+    def error(self, size: int, confidence: float = 0.95) -> float:
+        """Return the error that a release keeps to with this probability, before it is clipped."""
+        confidence = check_probability("confidence", confidence)
+        if self.family == "laplace":
+            return self.scale(size) * -math.log1p(-confidence)
+        return self.scale(size) * float(special.stdtrit(self.degrees, (1 + confidence) / 2))
+
+    def log_density(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
+        """Return the log-density of the noise at some distances from the metric."""
+        scale = self.scale(size)
+        apart = np.abs(apart) / scale
+        if self.family == "laplace":
+            return -apart - math.log(2 * scale)
+        v = self.degrees
+        constant = math.lgamma((v + 1) / 2) - math.lgamma(v / 2) - math.log(v * math.pi) / 2
+        return constant - (v + 1) / 2 * np.log1p(apart**2 / v) - math.log(scale)
+
+    def tail(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
+        """Return the probability that the noise is above some numbers."""
+        apart = np.asarray(apart) / self.scale(size)
+        if self.family == "laplace":
+            half = np.exp(-np.abs(apart)) / 2
+            return np.where(apart > 0, half, 1 - half)
+        return special.stdtr(self.degrees, -apart)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Fraction:
+        """Draw the noise for a class of `size` records, a fraction of whole numbers."""
+        scale = Fraction(self.scale(size))
+        if self.family == "laplace":
+            return scale * laplace(rng)
+        return scale * Fraction(math.sqrt(self.degrees)) * student_t(self.degrees, rng)
+
+    def __str__(self) -> str:
+        """Return the noise in words."""
+        if self.calibration == "nissim":
+            return f"Cauchy noise of {6 / self.epsilon:.6g} smooth sensitivities, beta epsilon / 6"
+        shape = {"cauchy": "Cauchy", "laplace": "Laplace"}.get(self.family, "Student t")
+        degrees = f" ({self.degrees} degrees of freedom)" if self.degrees > 1 else ""
+        return f"{shape} noise{degrees} of the smallest scale for each class size"
+
+
+@lru_cache(maxsize=4096)
+def _smallest_scales(
+    noise: MetricNoise, bits: int
+) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    """Return sizes from 1 to 2^bits, the scales there, and the rates at which they fall on."""
+    if bits < 0:
+        return (), (), ()
+    sizes, scales, rates = map(list, _smallest_scales(noise, bits - 1))
+    bound, allowed = METRIC[noise.metric].bound, noise.allowed_change
+    size, scale = 1, bound(1) / allowed(0.0)
+    while size <= 1 << bits:
+        if sizes and size <= sizes[-1]:
+            # Known from fewer bits: go on from there.
+            size, scale, rate = sizes[-1], scales[-1], rates[-1]
+        else:
+            rate = _steepest_rate(noise, size, scale)
+            sizes.append(size), scales.append(scale), rates.append(rate)
+        block = _block(size)
+        size, scale = size + block, scale * math.exp(-rate * block)
+    return tuple(sizes), tuple(scales), tuple(rates)
+
+
+def _block(size: int) -> int:
+    """Return over how many sizes the scale falls at one rate."""
+    return max(1, size // _BLOCK)
+
+
+def _steepest_rate(noise: MetricNoise, size: int, scale: float) -> float:
+    """Return the largest rate at which the scale may fall from a size on, for a block of sizes."""
+    bound, allowed = METRIC[noise.metric].bound, noise.allowed_change
+    # The bound is log-convex, so a block that keeps to it at both ends does in between.
+    ends = [(step, scale / bound(size + step)) for step in {1, _block(size)}]
+
+    def slack(rate: float) -> float:
+        return min(start * math.exp(-rate * step) for step, start in ends) * allowed(rate) - 1
+
+    if slack(0.0) <= 0:
+        return 0.0
+    most = min(noise.epsilon / max(noise.degrees, 1), 64.0)
+    # A little less than the root, so that the condition holds in spite of rounding.
+    return optimize.brentq(slack, 0.0, most, xtol=1e-300, rtol=1e-13) * (1 - 1e-12)
+
+
+def choose_noise(
+    n: int,
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    noise: str = "auto",
+    metric: str = "auc",
+    calibration: str = "exact",
+    guess: int | None = None,
+) -> MetricNoise:
+    """Return the noise that a release takes, from public numbers: a plan before any data.
+
+    Parameters
+    ----------
+    n : int
+        The public number of records, at least 1.
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    delta : float
+        The largest probability, in [0, 1), with which the loss may be larger.
+    noise : {"auto", "cauchy", "student-t", "laplace"}
+        Which families are allowed; "auto" is all. Laplace noise needs a delta above 0.
+    metric : {"auc", "average precision"}
+        What is to be released.
+    calibration : {"exact", "nissim"}
+        As in `MetricNoise`; "nissim" is Cauchy noise whatever delta is.
+    guess : int, optional
+        A *public* guess of the size of the smaller class (for average precision: of the number of
+        positives). Without one, the choice has to do for all sizes.
+
+    Returns
+    -------
+    MetricNoise
+        With a guess, the one with the smallest error at 95 % there. Without one, that whose error
+        is never far above the smallest: the largest ratio of the two, over all sizes at which some
+        noise keeps to an error of 0.1, is the least. Its delta is what it spends, so it may be 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Notes
+    -----
+    The scales themselves depend on no guess. Cauchy noise shrinks fastest where a class is small
+    for its epsilon, Student t noise with 3 to 5 degrees of freedom has the smaller tails where it
+    is large.
+
+    Examples
+    --------
+    >>> choose_noise(2_000, 1.0).degrees, choose_noise(2_000, 0.1, guess=50).family
+    (4, 'cauchy')
+    >>> choose_noise(2_000, 1.0, delta=1e-6, guess=500).family
+    'laplace'
+    """
+    n = check_integer("n", n, low=1, high=MOST_RECORDS)
+    epsilon, delta = _check_epsilon(epsilon), _check_delta(delta)
+    check_choice("noise", noise, NOISES)
+    check_choice("calibration", calibration, CALIBRATIONS)
+    check_choice("metric", metric, METRICS)
+    most = METRIC[metric].largest(n)
+    if guess is not None:
+        guess = check_integer("guess", guess, low=1, high=most)
+    if noise == "laplace" and not delta:
+        raise ValueError("noise must be one for a delta of 0, got 'laplace'")
+    if calibration == "nissim":
+        if noise not in ("auto", "cauchy"):
+            raise ValueError(f"calibration must be 'exact' for noise {noise!r}, got 'nissim'")
+        return MetricNoise(
+            metric=metric, family="cauchy", degrees=1, epsilon=epsilon, calibration="nissim"
+        )
+    return _best_noise(metric, epsilon, delta, noise, most, guess)
+
+
+@lru_cache(maxsize=1024)
+def _best_noise(
+    metric: str, epsilon: float, delta: float, noise: str, most: int, guess: int | None
+) -> MetricNoise:
+    """Return the best of the families that are allowed."""
+    families = [("cauchy" if v == 1 else "student-t", v, 0.0) for v in DEGREES]
+    if delta:
+        families.append(("laplace", 0, delta))
+    plans = [
+        MetricNoise(metric=metric, family=family, degrees=v, epsilon=epsilon, delta=spent)
+        for family, v, spent in families
+        if noise in ("auto", family)
+    ]
+    sizes = sorted({*np.geomspace(1, most, 100).astype(int).tolist(), most})
+    sizes = sizes if guess is None else [guess]
+    errors = np.array([[plan.error(size) for size in sizes] for plan in plans])
+    least = errors.min(axis=0)
+    # Where nothing is of use, the largest class is where it comes nearest to it.
+    useful = least <= max(_USEFUL, least[-1])
+    return plans[int((errors / least)[:, useful].max(axis=1).argmin())]
+
+
+def _check_epsilon(epsilon: float) -> float:
+    return check_real("epsilon", epsilon, low=1e-9, allowed="a finite number of at least 1e-9")
+
+
+def _check_delta(delta: float) -> float:
+    return check_real(
+        "delta", delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
+    )

@@ -1,0 +1,293 @@
+"""Releases of the two metrics, and the density by which they can be checked."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnotes._checks import check_choice
+from dpnotes.private_auc.metrics import METRIC, METRICS, check_numbers, split_scores
+from dpnotes.private_auc.noise import MetricNoise, choose_noise
+from dpnotes.release import Release
+
+_NEIGHBOURS = "one record replaced; the number of records is public"
+# Wider by a millionth: that covers the rounding of every double on the way to the noise.
+_MARGIN = 1 + Fraction(1, 2**20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRelease(Release):
+    """A private AUC or AP: a `Release` with the public numbers from which its noise was made.
+
+    Parameters
+    ----------
+    value, epsilon, delta, mechanism, neighbours
+        As in `Release`. `delta` is what was spent, which may be less than what was allowed.
+    n : int
+        The public number of records.
+    noise : MetricNoise
+        The noise. Its `scale` says how wide it is for each class size.
+    guess : int or None
+        The public guess of the size of the smaller class (AP: of the positives), if there was one.
+    """
+
+    n: int
+    noise: MetricNoise
+    guess: int | None
+
+    @property
+    def metric(self) -> str:
+        """What was released: "auc" or "average precision"."""
+        return self.noise.metric
+
+
+def release_auc(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    noise: str = "auto",
+    calibration: str = "exact",
+    ties: str = "half",
+    guess: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> MetricRelease:
+    """Release the area under the ROC curve with noise that hides any one record.
+
+    Parameters
+    ----------
+    labels : array_like of int in {0, 1} or of bool, shape (n,)
+        The true classes; 1 is positive.
+    scores : array_like of finite numbers, shape (n,)
+        Higher means more likely positive. They may depend on each record and on public things, such
+        as a model that was trained elsewhere, and not on the records together. The type of an array
+        is public.
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    delta : float
+        The largest probability with which the loss may be larger. The release says how much of it
+        was spent: nothing, unless the noise is Laplace's.
+    noise : {"auto", "cauchy", "student-t", "laplace"}
+        The family of the noise. "auto" takes that with the smallest error, as `choose_noise` does;
+        "laplace" needs a delta above 0.
+    calibration : {"exact", "nissim"}
+        "exact" has the smallest scale that we can prove at each class size: see `MetricNoise`.
+        "nissim" is the noise of Boyd, Lantz and Page (2015), Cauchy's, six times wider or more.
+    ties : {"half", "pessimistic"}
+        As in `auc`.
+    guess : int, optional
+        A *public* guess of the size of the smaller class. A wrong one costs accuracy and never
+        privacy. It decides the family of the noise and nothing else: without it, one is taken that
+        is good at every size.
+    rng : Generator, int or None
+        Where the randomness comes from, as in `numpy.random.default_rng`.
+
+    Returns
+    -------
+    MetricRelease
+        Its value is the noisy AUC, clipped to [0, 1]. Everything else in it is public.
+
+    Raises
+    ------
+    ValueError
+        If the two are not of one length, a record is not valid by itself, or a parameter is out of
+        range. Never for what the records are together: without one of the classes the AUC before
+        noise is 1/2.
+    TypeError
+        If labels are neither integers nor booleans, scores are not real numbers, or a parameter is
+        of the wrong kind.
+
+    Notes
+    -----
+    Floating-point noise gives its secret away in the last digits (Mironov, 2012). Here the AUC is
+    a fraction, and so is the noise, of whole numbers of 256 bits or more; the logarithm in Laplace
+    noise has 60 digits. Their sum is rounded to a public grid of at most a millionth of the
+    smallest noise (never finer than 2^-52, nor coarser than 2^-20) and only then made a float. So
+    each released number has its stated probability to more than 15 digits. What remains is what a
+    pseudorandom generator leaves, and time: a call may take longer on some data than on others.
+
+    The scale is the smallest that our proofs allow at each class size, found by a recursion from
+    size to size without any guess (see `MetricNoise`). Noise of Cauchy and of Student t are
+    epsilon-private with a delta of 0.
+
+    Examples
+    --------
+    >>> from dpnotes.private_auc import auc
+    >>> scores = np.arange(1000)
+    >>> released = release_auc(scores % 10 > 4, scores, epsilon=1.0, rng=0)
+    >>> abs(float(released) - auc(scores % 10 > 4, scores)) < 0.05
+    True
+    """
+    check_choice("ties", ties, METRIC["auc"].ties)
+    plan = (epsilon, delta, noise, calibration, guess)
+    return _release("auc", labels, scores, ties, plan, rng)
+
+
+def release_average_precision(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    noise: str = "auto",
+    calibration: str = "exact",
+    ties: str = "grouped",
+    guess: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> MetricRelease:
+    """Release the average precision with noise that hides any one record.
+
+    Parameters
+    ----------
+    labels, scores, epsilon, delta, noise, calibration
+        As in `release_auc`.
+    ties : {"grouped", "pessimistic"}
+        As in `average_precision`.
+    guess : int, optional
+        A *public* guess of the number of positives.
+    rng : Generator, int or None
+        Where the randomness comes from, as in `numpy.random.default_rng`.
+
+    Returns
+    -------
+    MetricRelease
+        Its value is the noisy average precision, clipped to [0, 1].
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `release_auc` does. Without a positive the average precision before noise is 0.
+
+    Notes
+    -----
+    As in `release_auc`, with the bound L of `ap_local_sensitivity`, which holds for either way
+    of ties. The average precision is a double; the noise is wider by a millionth, which is more
+    than its rounding could undo for up to 10^8 records.
+
+    Examples
+    --------
+    >>> scores = np.arange(1000)
+    >>> released = release_average_precision(scores % 10 > 4, scores, epsilon=1.0, rng=0)
+    >>> released.metric, released.epsilon
+    ('average precision', 1.0)
+    """
+    check_choice("ties", ties, METRIC["average precision"].ties)
+    plan = (epsilon, delta, noise, calibration, guess)
+    return _release("average precision", labels, scores, ties, plan, rng)
+
+
+def log_density(
+    output: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    epsilon: float,
+    *,
+    metric: str = "auc",
+    delta: float = 0.0,
+    noise: str = "auto",
+    calibration: str = "exact",
+    ties: str | None = None,
+    guess: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the log-density of a release before it is rounded and clipped.
+
+    Parameters
+    ----------
+    output : array_like of finite numbers
+        Numbers that might be released, also outside [0, 1].
+    labels, scores, epsilon
+        As in `release_auc`.
+    metric : {"auc", "average precision"}
+        Which of the two releases.
+    delta, noise, calibration
+        As in `release_auc`.
+    ties : str, optional
+        By default as in the release function of the metric.
+    guess : int, optional
+        As in the release function of the metric.
+
+    Returns
+    -------
+    ndarray of the shape of `output`
+        Natural logarithms of densities.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `release_auc` does.
+
+    Notes
+    -----
+    Rounding and clipping do not look at the data, so two densities within e^epsilon are enough.
+
+    Examples
+    --------
+    >>> outputs, scores = np.linspace(-1, 2, 7), [1, 2, 3, 4]
+    >>> one = log_density(outputs, [0, 0, 1, 1], scores, epsilon=0.5)
+    >>> other = log_density(outputs, [0, 0, 1, 0], scores, epsilon=0.5)
+    >>> bool(np.abs(one - other).max() <= 0.5)
+    True
+    """
+    output = check_numbers("output", output).astype(float)
+    allowed = METRIC[check_choice("metric", metric, METRICS)].ties
+    ties = allowed[0] if ties is None else check_choice("ties", ties, allowed)
+    positives, negatives = split_scores(labels, scores)
+    n, m = positives.size, negatives.size
+    found = choose_noise(
+        n + m,
+        epsilon,
+        delta=delta,
+        noise=noise,
+        metric=metric,
+        calibration=calibration,
+        guess=guess,
+    )
+    value = METRIC[metric].value(positives, negatives, ties)
+    # The margin of a release widens its noise.
+    apart = (output - float(value)) / float(_MARGIN)
+    return found.log_density(apart, METRIC[metric].size(n, m)) - np.log(float(_MARGIN))
+
+
+def _release(
+    metric: str,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    ties: str,
+    plan: tuple[float, float, str, str, int | None],
+    rng: np.random.Generator | int | None,
+) -> MetricRelease:
+    """Add noise to a metric, round the sum to the public grid and clip it."""
+    positives, negatives = split_scores(labels, scores)
+    epsilon, delta, family, calibration, guess = plan
+    n, record = positives.size + negatives.size, METRIC[metric]
+    noise = choose_noise(
+        n,
+        epsilon,
+        delta=delta,
+        noise=family,
+        metric=metric,
+        calibration=calibration,
+        guess=guess,
+    )
+    steps = 2 ** _halvings(noise.scale(record.largest(n)))
+    # From here on everything is a secret.
+    value = record.value(positives, negatives, ties)
+    drawn = noise.draw(record.size(positives.size, negatives.size), np.random.default_rng(rng))
+    return MetricRelease(
+        min(max(round((value + _MARGIN * drawn) * steps), 0), steps) / steps,
+        epsilon,
+        delta=noise.delta,
+        mechanism=str(noise),
+        neighbours=_NEIGHBOURS,
+        n=n,
+        noise=noise,
+        guess=guess,
+    )
+
+
+def _halvings(least_scale: float) -> int:
+    """Return how many halvings of 1 make the grid: a millionth of the smallest noise."""
+    return min(max(math.ceil(20 - math.log2(least_scale)), 20), 52)
