@@ -254,47 +254,108 @@ def test_there_is_a_picture_in_plain_numbers_at_every_corner(visit, open_figure,
         assert visitor.complaints == []
 
 
-# How many labels the exponential mechanism keeps.
+# What labels under the exponential mechanism are good for.
 
 EPSILON, LABELS = "ε, the parameter of the mechanism", "n, the number of labels"
+LEARNER, HALF = "a learner can use them, Pr[π > π′]", "at least half are kept, Pr[s ≥ n/2]"
+BINS = 50
 
 
 def log_failure(n, epsilon):
     return special.logsumexp(log_score_pmf(n, epsilon)[: (n + 1) // 2])
 
 
-def test_the_law_in_the_page_is_that_of_dpnotes_and_a_binomial(visit, open_figure):
+def log_at_most(part, positives, negatives, epsilon):
+    """Return ln Pr[(a / positives + b / negatives) / 2 <= part / BINS], in whole numbers."""
+    a = np.arange(positives + 1)
+    room = negatives * (2 * part * positives - BINS * a) // (BINS * positives)
+    log_cdf = np.logaddexp.accumulate(log_score_pmf(negatives, epsilon))
+    possible = room >= 0
+    return special.logsumexp(
+        (log_score_pmf(positives, epsilon) + log_cdf[np.clip(room, 0, negatives)])[possible]
+    )
+
+
+def test_the_balanced_accuracy_in_the_page_is_that_of_two_binomials(visit, open_figure):
     with visit() as visitor:
         page = open_figure(visitor, "kept-labels")
-        for n in (10, 11, 99, 1000, 100_000):
-            for epsilon in (0.05, 0.1, 1.0, 3.0, 8.0):
-                measured = measure(page, "kept-labels", {"epsilon": epsilon, "n": n})
-                pmf = np.exp(measured["logPmf"])
-                np.testing.assert_allclose(pmf, np.exp(log_score_pmf(n, epsilon)), atol=1e-6)
-                keep = keep_probability(epsilon / 2)
-                np.testing.assert_allclose(pmf, stats.binom.pmf(range(n + 1), n, keep), atol=1e-6)
-                # Absolute agreement would be empty where every probability is small.
-                assert measured["logPmf"][n] == pytest.approx(n * np.log(keep), rel=1e-6)
+        for n, share in ((10, 0.01), (11, 0.5), (99, 0.1), (1000, 0.3), (100_000, 0.02)):
+            positives = max(1, round(share * n))
+            for epsilon in (0.05, 0.1, 1.0, 8.0):
+                values = {"epsilon": epsilon, "n": n, "share": share}
+                measured = measure(page, "kept-labels", values)
+                parts = [
+                    np.exp(log_at_most(part, positives, n - positives, epsilon))
+                    for part in range(1, BINS + 1)
+                ]
+                np.testing.assert_allclose(measured["bins"], np.diff(parts, prepend=0), atol=1e-6)
+                failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
+                assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
+
+
+@pytest.mark.parametrize(("positives", "negatives"), [(1, 4), (2, 5), (3, 3)])
+def test_labels_are_of_use_when_their_balanced_accuracy_is_above_one_half(positives, negatives):
+    p, failing = keep_probability(0.5), 0.0
+    for kept in itertools.product([0, 1], repeat=positives + negatives):
+        a, b = sum(kept[:positives]), sum(kept[positives:])
+        if a * negatives + b * positives <= positives * negatives:
+            failing += p ** (a + b) * (1 - p) ** (positives + negatives - a - b)
+    assert np.exp(log_at_most(BINS // 2, positives, negatives, 1.0)) == pytest.approx(failing)
 
 
 def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(visit, open_figure):
     with visit() as visitor:
         page = open_figure(visitor, "kept-labels")
-        grid = [(epsilon, 1000) for epsilon in steps(page, "kept-labels", "epsilon")]
-        grid += [(0.1, n) for n in steps(page, "kept-labels", "n") if n <= 10_000]
-        for epsilon, n in grid:
-            measured = measure(page, "kept-labels", {"epsilon": epsilon, "n": n})
+        grid = [(epsilon, 1000, 0.5) for epsilon in steps(page, "kept-labels", "epsilon")]
+        grid += [(0.1, n, 0.5) for n in steps(page, "kept-labels", "n") if n <= 10_000]
+        grid += [(0.1, 1000, share) for share in steps(page, "kept-labels", "share")]
+        for epsilon, n, share in grid:
+            values = {"epsilon": epsilon, "n": n, "share": share}
+            measured = measure(page, "kept-labels", values)
             keep = keep_probability(epsilon / 2)
+            positives = measured["positives"]
+            assert positives == max(1, int(share * n + 0.5))
             assert measured["keep"] == pytest.approx(keep, abs=1e-6)
-            assert measured["mean"] == pytest.approx(n * keep, rel=1e-6)
-            assert measured["success"] == pytest.approx(success_probability(n, epsilon), abs=1e-6)
-            assert measured["logFailure"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
+            spread = np.sqrt(keep * (1 - keep) * (1 / positives + 1 / (n - positives))) / 2
+            assert measured["deviation"] == pytest.approx(spread, rel=1e-6)
+            failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
+            assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
+            assert measured["logTooFew"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
+
+
+def test_rarer_positives_change_what_a_learner_gets_and_not_how_many_labels_are_kept(
+    visit, open_figure
+):
+    with visit() as visitor:
+        page = open_figure(visitor, "kept-labels")
+        settings = [{"epsilon": 0.1, "n": 1000, "share": share} for share in (0.5, 0.2, 0.05, 0.01)]
+        found = [measure(page, "kept-labels", each) for each in settings]
+        failures = [each["logFailure"] for each in found]
+        assert failures == sorted(failures)
+        assert len({each["logTooFew"] for each in found}) == 1
+
+
+def test_the_hump_narrows_on_axes_that_stay(visit, open_figure):
+    with visit() as visitor:
+        page = open_figure(visitor, "kept-labels")
+        widths, axes = [], set()
+        for key in ("Home", "End"):
+            slider(page, LABELS).press(key)
+            bars = [box["height"] for box in boxes_of(page)]
+            widths.append(sum(height > 1 for height in bars))
+            axes.add(tuple(figure(page).locator("svg text").all_text_contents()))
+        assert widths[0] > 2 * widths[1]
+        assert len(axes) == 1
+
+
+def boxes_of(page):
+    return [bar.bounding_box() for bar in figure(page).locator("svg rect[fill]").all()]
 
 
 def test_the_sliders_span_what_the_chapter_speaks_of(visit, open_figure):
     with visit() as visitor:
         page = open_figure(visitor, "kept-labels")
-        for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000)):
+        for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000), ("share", 0.01, 0.5)):
             values = steps(page, "kept-labels", name)
             assert (values[0], values[-1]) == (low, high)
             assert values == sorted(set(values))
@@ -303,11 +364,13 @@ def test_the_sliders_span_what_the_chapter_speaks_of(visit, open_figure):
 def test_the_text_says_what_dpnotes_computes(visit, open_figure):
     with visit() as visitor:
         shown = facts(open_figure(visitor, "kept-labels"))
+        learner = -np.expm1(log_at_most(BINS // 2, 300, 700, 0.1))
         assert list(shown.values()) == [
             "0.05",
             f"{keep_probability(0.05):.2%}".replace("%", " %"),
+            "300 of 1,000 labels",
+            f"{learner:.2%}".replace("%", " %"),
             f"{success_probability(1000, 0.1):.2%}".replace("%", " %"),
-            f"{1000 * keep_probability(0.05):.1f} of 1,000",
         ]
 
 
@@ -317,7 +380,7 @@ def test_a_success_that_is_nearly_certain_is_not_rounded_to_certainty(visit, ope
         page = open_figure(visitor, "kept-labels")
         slider(page, EPSILON).press("End")
         slider(page, LABELS).press(key)
-        text = facts(page)["success probability, Pr[q ≥ n/2]"]
+        text = facts(page)[HALF]
         lead, power = re.fullmatch(r"1 − (\d\.\d) × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text).groups()
         exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
         n = {"Home": 10, "End": 100_000}[key]

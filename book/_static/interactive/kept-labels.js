@@ -1,10 +1,9 @@
-// How many of n labels the exponential mechanism keeps, against the half that it is asked for.
+// What private labels are good for: their balanced accuracy, which a learner needs above one half.
 (() => {
   const { logarithmicSteps, number, percent, nearlyOne } = dpnotes;
-  const KEPT = "var(--colour-1)";
-  const LOST = "var(--colour-2)";
-  const MOST_BARS = 150;
-  const half = (n) => number(n / 2, n % 2);
+  const RIGHT = "var(--colour-1)";
+  const WRONG = "var(--colour-2)";
+  const BINS = 50;
 
   // The recursion of the chapter, outwards from the likeliest score, as in log_score_pmf of dpnotes.
   function logScorePmf(n, epsilon, keep) {
@@ -18,106 +17,98 @@
   }
 
   function logSum(logs) {
-    const largest = logs.at(-1);
+    const largest = d3.max(logs);
     return largest + Math.log(logs.reduce((total, x) => total + Math.exp(x - largest), 0));
   }
 
-  function measure({ epsilon, n }) {
-    const keep = 1 / (1 + Math.exp(-epsilon / 2));
-    const mean = n * keep;
-    const deviation = Math.sqrt(mean * (1 - keep));
-    const logPmf = logScorePmf(n, epsilon, keep);
-    // Below the half, probabilities only grow: the last one is the largest.
-    const logFailure = logSum(logPmf.subarray(0, Math.ceil(n / 2)));
-    const success = -Math.expm1(logFailure);
-    const distance = (mean - n / 2) / deviation;
-    return { epsilon, n, keep, mean, deviation, distance, logPmf, logFailure, success };
-  }
-
-  const halfInSight = ({ distance }) => distance <= 12;
-
-  function scoresInSight(measured) {
-    const { n, mean, deviation, logPmf } = measured;
-    const from = Math.floor(mean - 6 * deviation);
-    const low = halfInSight(measured) ? Math.min(from, Math.ceil(n / 2) - 1) : from;
-    const high = Math.min(n, Math.ceil(mean + 6 * deviation));
-    return d3.range(Math.max(0, low), high + 1).map((score) => ({
-      score,
-      probability: Math.exp(logPmf[score]),
-      enough: score >= n / 2,
-    }));
-  }
-
-  function bars(scores, width) {
-    const inset = scores.length < width / 8 ? 1 : 0;
-    return [
-      Plot.rectY(scores, {
-        x1: ({ score }) => score - 0.5,
-        x2: ({ score }) => score + 0.5,
-        y: "probability",
-        fill: ({ enough }) => (enough ? KEPT : LOST),
-        insetLeft: inset,
-        insetRight: inset,
-      }),
-    ];
-  }
-
-  function areas(scores) {
-    const tooFew = d3.bisector(({ enough }) => enough).left(scores, true) + 1;
-    const area = (part, fill) => Plot.areaY(part, { x: "score", y: "probability", fill });
-    return [area(scores, KEPT), area(scores.slice(0, tooFew), LOST)];
-  }
-
-  function halfMark(measured, [left, right]) {
-    const { n } = measured;
-    if (!halfInSight(measured)) {
-      const text = [`← n/2 = ${half(n)} is far to the left`];
-      return [Plot.text(text, { frameAnchor: "top-left", dx: 4 })];
+  // The logarithm of the probability of each number or a smaller one.
+  function accumulate(logPmf) {
+    const logCdf = Float64Array.from(logPmf);
+    for (let i = 1; i < logCdf.length; i++) {
+      const [low, high] = d3.extent([logCdf[i - 1], logPmf[i]]);
+      logCdf[i] = high + Math.log1p(Math.exp(low - high));
     }
-    const isLeft = n / 2 - left < 0.3 * (right - left);
-    const beside = isLeft ? { textAnchor: "start", dx: 6 } : { textAnchor: "end", dx: -6 };
-    return [
-      Plot.ruleX([n / 2], { strokeWidth: 2, strokeDasharray: "5 3" }),
-      Plot.text([n / 2], { x: (x) => x, text: () => "n/2", frameAnchor: "top", ...beside }),
-    ];
+    return logCdf;
   }
 
-  function plot(measured, width) {
-    const scores = scoresInSight(measured);
-    const edges = [scores[0].score - 0.5, scores.at(-1).score + 0.5];
-    const ticks = d3.ticks(...edges, Math.min(6, width / 90)).filter(Number.isInteger);
-    const top = d3.max(scores, ({ probability }) => probability);
+  // With a of the positives kept, Pr[(a / positives + b / negatives) / 2 <= part / BINS] as a log.
+  function logAtMost(part, logPositives, logNegatives) {
+    const positives = logPositives.length - 1;
+    const negatives = logNegatives.length - 1;
+    const logs = logPositives.map((log, a) => {
+      const room = 2 * part * positives - BINS * a;
+      if (room < 0) return -Infinity;
+      const b = Math.floor((negatives * room) / (BINS * positives));
+      return log + logNegatives[Math.min(b, negatives)];
+    });
+    return logSum(logs);
+  }
+
+  function measure({ epsilon, n, share }) {
+    const keep = 1 / (1 + Math.exp(-epsilon / 2));
+    const positives = Math.max(1, Math.round(share * n));
+    const negatives = n - positives;
+    const deviation = Math.sqrt(keep * (1 - keep) * (1 / positives + 1 / negatives)) / 2;
+    const logPositives = logScorePmf(positives, epsilon, keep);
+    const logNegatives = accumulate(logScorePmf(negatives, epsilon, keep));
+    const logFailure = logAtMost(BINS / 2, logPositives, logNegatives);
+    const parts = d3.range(BINS + 1).map((part) =>
+      // Twelve standard deviations away nothing is left to be seen.
+      Math.abs(part / BINS - keep) > 12 * deviation && part !== BINS / 2
+        ? Number(part / BINS > keep)
+        : Math.exp(logAtMost(part, logPositives, logNegatives)),
+    );
+    // The first bin holds its left end, 0, as well.
+    const bins = d3.pairs([0, ...parts.slice(1)], (low, high) => high - low);
+    const logTooFew = logSum(logScorePmf(n, epsilon, keep).subarray(0, Math.ceil(n / 2)));
+    return { epsilon, n, keep, positives, deviation, bins, logFailure, logTooFew };
+  }
+
+  function plot({ bins }, width) {
+    const inset = width > 500 ? 1 : 0.5;
+    const bars = bins.map((probability, bin) => ({
+      from: bin / BINS,
+      to: (bin + 1) / BINS,
+      probability,
+    }));
     return {
       height: Math.max(220, Math.min(300, width / 2)),
       marginLeft: 56,
       marginBottom: 42,
-      x: { domain: edges, ticks, tickFormat: ",d", label: "labels kept, q" },
-      // Room for the mark of the half above the highest bar.
-      y: { domain: [0, 1.15 * top], ticks: 5, grid: true, label: "probability" },
+      // Axes that stay: a hump that narrows is seen to narrow.
+      x: { domain: [0, 1], ticks: 5, label: "balanced accuracy of the private labels" },
+      y: { domain: [0, 1], ticks: 5, grid: true, label: "probability" },
       marks: [
-        ...(scores.length <= MOST_BARS ? bars(scores, width) : areas(scores)),
+        Plot.rectY(bars, {
+          x1: "from",
+          x2: "to",
+          y: "probability",
+          fill: ({ to }) => (to <= 0.5 ? WRONG : RIGHT),
+          insetLeft: inset,
+          insetRight: inset,
+        }),
         Plot.ruleY([0]),
-        ...halfMark(measured, edges),
+        Plot.ruleX([0.5], { strokeWidth: 2, strokeDasharray: "5 3" }),
+        Plot.text([0.5], { x: (x) => x, text: () => "½", frameAnchor: "top", dx: -10 }),
       ],
     };
   }
 
-  function describe({ n, mean, deviation, distance, logFailure }) {
-    return (
-      `The probability of each number of kept labels, out of ${number(n)}: a hump around ` +
-      `${number(mean, 1)} with standard deviation ${number(deviation, 1)}. Half of the labels, ` +
-      `${half(n)}, lies ${number(distance, 1)} standard deviations below its ` +
-      `centre; half or more are kept with probability ${nearlyOne(logFailure)}.`
-    );
-  }
+  const facts = ({ epsilon, n, keep, positives, logFailure, logTooFew }) => [
+    ["label-privacy cost, ε/2", String(Number((epsilon / 2).toPrecision(3)))],
+    ["share of labels kept, p", percent(keep, 2)],
+    ["positives", `${number(positives)} of ${number(n)} labels`],
+    ["a learner can use them, Pr[π > π′]", nearlyOne(logFailure)],
+    ["at least half are kept, Pr[s ≥ n/2]", nearlyOne(logTooFew)],
+  ];
 
-  function facts({ epsilon, n, keep, mean, logFailure }) {
-    return [
-      ["label-privacy cost, ε/2", String(Number((epsilon / 2).toPrecision(3)))],
-      ["label accuracy, p", percent(keep, 2)],
-      ["success probability, Pr[q ≥ n/2]", nearlyOne(logFailure)],
-      ["labels kept on average", `${number(mean, 1)} of ${number(n)}`],
-    ];
+  function describe({ n, positives, keep, deviation, logFailure }) {
+    return (
+      `The distribution of the balanced accuracy of ${number(n)} private labels, ` +
+      `${number(positives)} of them positive, from 0 to 1: a hump around ${number(keep, 3)} with ` +
+      `standard deviation ${number(deviation, 4)}. It is above one half, so that a learner can ` +
+      `use the labels, with probability ${nearlyOne(logFailure)}.`
+    );
   }
 
   dpnotes.figures["kept-labels"] = {
@@ -136,10 +127,17 @@
         start: 1000,
         write: (n) => number(n),
       },
+      {
+        name: "share",
+        label: "share of positives",
+        steps: [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5],
+        start: 0.3,
+        write: (share) => percent(share, 0),
+      },
     ],
     legend: [
-      [KEPT, "half or more are kept"],
-      [LOST, "fewer than half are kept"],
+      [RIGHT, "above ½: a learner can use the labels"],
+      [WRONG, "½ or below: it would be misled"],
     ],
     measure,
     facts,
