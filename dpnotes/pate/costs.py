@@ -23,6 +23,7 @@ from dpnotes.pate._moments import (
 )
 
 ERRORS = ("bound", "exact")
+LNMAX_METHODS = (*ERRORS, "2017")
 # The moments 1 to 8 of the 2017 paper.
 ORDERS_2017 = tuple(range(2, 10))
 # The orders that the code of the 2018 paper searched.
@@ -127,8 +128,9 @@ def lnmax_rdp(
         The inverse of the noise scale, from 1e-9 to 1e9.
     orders : array_like of float, shape (orders,), or float
         Rényi orders, above 1: the moments of the 2017 paper plus 1.
-    method : {"bound", "exact"}
-        How the error probability is had; see `lnmax_error_probability`.
+    method : {"bound", "exact", "2017"}
+        How the error probability is had; see `lnmax_error_probability`. "2017" is "bound" with the
+        cap of the 2017 paper, as its published figures have it.
 
     Returns
     -------
@@ -152,8 +154,9 @@ def lnmax_rdp(
 
         2 log((l + 1) / (2 l + 1) exp(l gamma) + l / (2 l + 1) exp(-(l + 1) gamma)),
 
-    which is at most gamma^2 l (l + 1). The smaller is taken. Memory does not grow with the number
-    of queries.
+    which is at most gamma^2 l (l + 1). The smaller is taken. The paper has the smaller of
+    2 gamma^2 l (l + 1) and 2 gamma l there, which holds for every mechanism of cost 2 gamma. Memory
+    does not grow with the number of queries.
 
     Examples
     --------
@@ -163,9 +166,12 @@ def lnmax_rdp(
     table, _ = check_votes(votes)
     gamma = check_scale("gamma", gamma)
     orders_ = check_orders(orders)
-    check_choice("method", method, ERRORS)
+    check_choice("method", method, LNMAX_METHODS)
     moments, loss = orders_ - 1, 2 * gamma
-    caps = np.minimum(2 * laplace_log_moments(gamma, moments), loss * moments)
+    if method == "2017":
+        caps, method = np.minimum(loss**2 / 2 * moments * orders_, loss * moments), "bound"
+    else:
+        caps = np.minimum(2 * laplace_log_moments(gamma, moments), loss * moments)
     total = np.zeros(moments.size)
     for block in blocks(table):
         log_q = log_error(block, 1 / gamma, "laplace", method)

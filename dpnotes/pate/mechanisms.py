@@ -41,7 +41,7 @@ from dpnotes.pate._checks import (
 )
 from dpnotes.pate._drawing import down_a_tree, noisy_winners, reaches
 from dpnotes.pate._moments import as_given, confident_rdp
-from dpnotes.pate.costs import ERRORS, gnmax_rdp, gumbel_rdp, lnmax_rdp
+from dpnotes.pate.costs import ERRORS, LNMAX_METHODS, gnmax_rdp, gumbel_rdp, lnmax_rdp
 from dpnotes.pate.votes import output_distribution
 
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
@@ -53,6 +53,7 @@ class _Mechanism:
     """What all mechanisms on votes do alike."""
 
     __slots__ = ()
+    _METHODS = ERRORS
 
     def answer(
         self, votes: ArrayLike, *, rng: np.random.Generator | int | None = None
@@ -163,7 +164,7 @@ class _Mechanism:
             This mechanism answers every query.
         method : {"bound", "exact"}
             How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
-            it is exact either way.
+            it is exact either way. `LNMax` also knows "2017", see `lnmax_rdp`.
 
         Returns
         -------
@@ -176,7 +177,7 @@ class _Mechanism:
             If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
         """
         table, single = check_votes(votes)
-        check_choice("method", method, ERRORS)
+        check_choice("method", method, self._METHODS)
         divergences, _ = self._rdp(
             table, check_orders(orders), self._check_answered(answered, table, single), method
         )
@@ -209,7 +210,7 @@ class _Mechanism:
             This mechanism answers every query.
         method : {"bound", "exact"}
             How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
-            it is exact either way.
+            it is exact either way. `LNMax` also knows "2017", see `lnmax_rdp`.
 
         Returns
         -------
@@ -224,7 +225,7 @@ class _Mechanism:
         table, single = check_votes(votes)
         orders = check_orders(DEFAULT_ORDERS if orders is None else orders)
         delta = check_probability("delta", delta)
-        check_choice("method", method, ERRORS)
+        check_choice("method", method, self._METHODS)
         answered = self._check_answered(answered, table, single)
         divergences, count = self._rdp(table, orders, answered, method)
         epsilon, order = best_epsilon(divergences, orders, delta, conversion=conversion)
@@ -312,6 +313,7 @@ class LNMax(_Mechanism):
     gamma: float
 
     _KIND = "laplace"
+    _METHODS = LNMAX_METHODS
 
     def __post_init__(self) -> None:
         """Check gamma and keep it as a plain float."""
