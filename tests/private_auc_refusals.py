@@ -10,7 +10,7 @@ from dpnotes import private_auc, private_confusion
 SECRET, SECRET_WORD = 31_337, "absinthe"
 
 RECORDS = {"labels": [0, 1, 1, 0], "scores": [0.1, 0.9, 0.4, 0.3]}
-RELEASED = private_auc.release_auc(**RECORDS, epsilon=1.0, rng=0)
+RELEASED = private_auc.release_auc(**RECORDS, epsilon=30.0, rng=0)
 MATRIX = private_confusion.release_confusion_matrix([0, 1], [0, 1], 1.0, rng=0)
 PLANNED = {"epsilon": 1.0, "delta": 0.0, "noise": "auto", "calibration": "exact", "guess": 1}
 CHOSEN = {**PLANNED, "ties": "pessimistic"}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from dpnotes._checks import check_integer, check_probability, check_real
-from dpnotes.private_auc.metrics import METRIC
+from dpnotes.private_auc._metric import METRIC
 from dpnotes.private_auc.release import MetricRelease
 
 # Where the sample is looked at, in its standard deviations; and how finely the negatives of the
@@ -120,10 +120,10 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     return Estimate(released, end(above, 0.0), end(below, 1.0))
 
 
-Tail = Callable[[float, float], float]
+_Tail = Callable[[float, float], float]
 
 
-def _tails(release: MetricRelease, size: int) -> tuple[Tail, Tail]:
+def _tails(release: MetricRelease, size: int) -> tuple[_Tail, _Tail]:
     """Return how likely, at worst, a release is at least, and at most, a value if the mean is t."""
     if release.metric == "auc":
         effective, few = (lambda t: size), None

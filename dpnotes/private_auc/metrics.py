@@ -1,30 +1,27 @@
 """The two metrics, how far one record can move them, and what can be made of a published AUC."""
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpnotes._checks import (
-    as_array,
-    check_categories,
-    check_choice,
-    check_epsilon,
-    check_integer,
-    check_real,
-    kind_of,
+from dpnotes._checks import check_choice, check_epsilon, check_integer, check_real
+from dpnotes.private_auc._metric import (
+    AP_TIES,
+    AUC_TIES,
+    METRICS,
+    ap_bound,
+    auc_bound,
+    check_numbers,
+    check_size,
+    discounted,
+    exact_auc,
+    exact_average_precision,
+    harmonic,
+    odd_sum,
+    split_scores,
 )
-
-AUC_TIES = ("half", "pessimistic")
-AP_TIES = ("grouped", "pessimistic")
-METRICS = ("auc", "average precision")
-
-# More records than anybody has; doubles count up to here.
-MOST_RECORDS = 2**53
 
 
 def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
@@ -69,7 +66,7 @@ def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
     positives, negatives = split_scores(labels, scores)
     if not (positives.size and negatives.size):
         raise ValueError("labels must hold both classes for an AUC")
-    return float(_auc(positives, negatives, ties))
+    return float(exact_auc(positives, negatives, ties))
 
 
 def average_precision(labels: ArrayLike, scores: ArrayLike, *, ties: str = "grouped") -> float:
@@ -110,32 +107,7 @@ def average_precision(labels: ArrayLike, scores: ArrayLike, *, ties: str = "grou
     positives, negatives = split_scores(labels, scores)
     if not positives.size:
         raise ValueError("labels must hold a positive for an average precision")
-    return float(_average_precision(positives, negatives, ties))
-
-
-def _auc(positives: NDArray, negatives: NDArray, ties: str) -> Fraction:
-    """Return the exact AUC; without one of the classes, 1/2."""
-    pairs = positives.size * negatives.size
-    if pairs == 0:
-        return Fraction(1, 2)
-    below = np.searchsorted(negatives, positives)
-    halves = 2 * int(below.sum())
-    if ties == "half":
-        tied = negatives[np.minimum(below, negatives.size - 1)] == positives
-        upto = np.searchsorted(negatives, positives[tied], side="right")
-        halves += int(upto.sum()) - int(below[tied].sum())
-    return Fraction(halves, 2 * pairs)
-
-
-def _average_precision(positives: NDArray, negatives: NDArray, ties: str) -> Fraction:
-    """Return the average precision, as a double makes it; without a positive, 0."""
-    if positives.size == 0:
-        return Fraction(0)
-    found = np.arange(positives.size, 0, -1)
-    if ties == "grouped":
-        found = positives.size - np.searchsorted(positives, positives)
-    false = negatives.size - np.searchsorted(negatives, positives)
-    return Fraction(float(np.mean(found / (found + false))))
+    return float(exact_average_precision(positives, negatives, ties))
 
 
 def auc_local_sensitivity(positives: int, negatives: int) -> float:
@@ -170,7 +142,7 @@ def auc_local_sensitivity(positives: int, negatives: int) -> float:
     >>> auc_local_sensitivity(15, 85) == 1 / 15
     True
     """
-    return _auc_bound(min(_check_size("positives", positives), _check_size("negatives", negatives)))
+    return auc_bound(min(check_size("positives", positives), check_size("negatives", negatives)))
 
 
 def auc_smooth_sensitivity(positives: int, negatives: int, beta: float) -> float:
@@ -204,7 +176,7 @@ def auc_smooth_sensitivity(positives: int, negatives: int, beta: float) -> float
     True
     """
     beta = check_epsilon(beta, "beta")
-    smaller = min(_check_size("positives", positives), _check_size("negatives", negatives))
+    smaller = min(check_size("positives", positives), check_size("negatives", negatives))
     return discounted(smaller, beta, "auc")
 
 
@@ -250,14 +222,14 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
     >>> round(ap_local_sensitivity(2, 1), 6)
     0.5
     """
-    n = _check_size("positives", positives)
+    n = check_size("positives", positives)
     if negatives is None or n < 2:
-        _check_size("negatives", 0 if negatives is None else negatives)
-        return _ap_bound(n)
-    m = _check_size("negatives", negatives)
+        check_size("negatives", 0 if negatives is None else negatives)
+        return ap_bound(n)
+    m = check_size("negatives", negatives)
     meet = min(n - 1, m)
-    fall = m / (n + m) + _odd_sum(meet) / 2 + m * (1 / (meet + 1 + m) - 1 / (n + m))
-    return max((_harmonic(n) - 1) / (n - 1), fall / n)
+    fall = m / (n + m) + odd_sum(meet) / 2 + m * (1 / (meet + 1 + m) - 1 / (n + m))
+    return max((harmonic(n) - 1) / (n - 1), fall / n)
 
 
 def ap_smooth_sensitivity(positives: int, beta: float) -> float:
@@ -294,7 +266,7 @@ def ap_smooth_sensitivity(positives: int, beta: float) -> float:
     True
     """
     beta = check_epsilon(beta, "beta")
-    return discounted(_check_size("positives", positives), beta, "average precision")
+    return discounted(check_size("positives", positives), beta, "average precision")
 
 
 def smooth_sensitivity(size: int, beta: float, *, metric: str = "auc") -> float:
@@ -330,33 +302,7 @@ def smooth_sensitivity(size: int, beta: float, *, metric: str = "auc") -> float:
     True
     """
     beta = check_epsilon(beta, "beta")
-    return discounted(_check_size("size", size), beta, check_choice("metric", metric, METRICS))
-
-
-def discounted(size: int, beta: float, metric: str) -> float:
-    """Return the smooth sensitivity of numbers that are known to be valid."""
-    return max(METRIC[metric].bound(size), math.exp(-beta * max(size - 1, 0)))
-
-
-def _auc_bound(smaller: int) -> float:
-    return 1 / max(smaller, 1)
-
-
-def _ap_bound(n: int) -> float:
-    """Return L(n)."""
-    if n < 2:
-        return 1.0
-    return max((_harmonic(n) - 1) / (n - 1), (1 + _odd_sum(n - 1) / 2) / n)
-
-
-def _harmonic(n: int) -> float:
-    """Return 1 + 1/2 + ... + 1/n."""
-    return float(special.digamma(n + 1)) + np.euler_gamma
-
-
-def _odd_sum(n: int) -> float:
-    """Return 1/3 + 1/5 + ... + 1/(2n + 1)."""
-    return float(special.digamma(n + 1.5) - special.digamma(1.5)) / 2
+    return discounted(check_size("size", size), beta, check_choice("metric", metric, METRICS))
 
 
 def binormal_roc(auc: float, false_positive_rate: ArrayLike) -> NDArray[np.float64]:
@@ -461,77 +407,10 @@ def reidentify_label(
 def _candidates(positives: NDArray, negatives: NDArray) -> list[NDArray]:
     """Return the AUC with one more negative record, and one more positive, at every rank."""
     n, m = positives.size, negatives.size
-    pairs = float(_auc(positives, negatives, "half") * n * m)
+    pairs = float(exact_auc(positives, negatives, "half") * n * m)
     gaps = np.unique(np.concatenate([positives, negatives]))
     above = n - np.searchsorted(positives, gaps, side="right")
     below = np.searchsorted(negatives, gaps, side="right")
     negative = (pairs + np.append(n, above)) / (n * (m + 1)) if n else np.empty(0)
     positive = (pairs + np.append(0, below)) / ((n + 1) * m) if m else np.empty(0)
     return [negative, positive]
-
-
-def _check_size(name: str, value: int) -> int:
-    return check_integer(name, value, low=0, high=MOST_RECORDS)
-
-
-def check_classes(name: str, values: ArrayLike) -> NDArray:
-    """Return classes as a 1-D array of booleans, or of the numbers 0 and 1."""
-    array = check_categories(name, values, 2)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
-    return array
-
-
-def check_numbers(name: str, values: ArrayLike) -> NDArray:
-    """Return finite real numbers, in the type that they came in."""
-    array = as_array(name, values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be real numbers, got {kind_of(array)}")
-    if not hasattr(values, "dtype"):
-        # One record with a fraction makes a list of whole numbers an array of doubles, and may so
-        # make ties of all others. As doubles each record is what it is by itself.
-        with np.errstate(over="ignore"):
-            array = array.astype(float)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers")
-    return array
-
-
-def check_lengths(name: str, values: NDArray, labels_name: str, labels: NDArray) -> None:
-    if values.shape != labels.shape:
-        raise ValueError(
-            f"{name} must have the shape of {labels_name}, {labels.shape}, got {values.shape}"
-        )
-
-
-def split_scores(
-    labels: ArrayLike, scores: ArrayLike, labels_name: str = "labels", scores_name: str = "scores"
-) -> tuple[NDArray, NDArray]:
-    """Return the sorted scores of the positive records, and those of the negative ones."""
-    labels = check_classes(labels_name, labels)
-    scores = check_numbers(scores_name, scores)
-    check_lengths(scores_name, scores, labels_name, labels)
-    positive = labels.astype(bool)
-    parts = scores[positive], scores[~positive]
-    for part in parts:
-        part.sort()
-    return parts
-
-
-class Metric(NamedTuple):
-    """All that a release has to know of a metric."""
-
-    ties: tuple[str, ...]
-    value: Callable[[NDArray, NDArray, str], Fraction]
-    bound: Callable[[int], float]
-    # The size of the class that decides, and the largest that it can be among n records.
-    size: Callable[[int, int], int]
-    largest: Callable[[int], int]
-
-
-METRIC = {
-    "auc": Metric(AUC_TIES, _auc, _auc_bound, min, lambda n: max(n // 2, 1)),
-    "average precision": Metric(
-        AP_TIES, _average_precision, _ap_bound, lambda positives, _: positives, lambda n: n
-    ),
-}

@@ -23,7 +23,7 @@ from dpnotes._checks import (
     check_real,
 )
 from dpnotes._coins import laplace, student_t
-from dpnotes.private_auc.metrics import METRIC, METRICS, MOST_RECORDS, discounted
+from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, discounted
 
 CALIBRATIONS = ("exact", "nissim")
 FAMILIES = ("cauchy", "student-t", "laplace")

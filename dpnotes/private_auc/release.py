@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import check_choice
-from dpnotes.private_auc.metrics import METRIC, METRICS, check_numbers, split_scores
+from dpnotes.private_auc._metric import METRIC, METRICS, check_numbers, split_scores
 from dpnotes.private_auc.noise import MetricNoise, choose_noise
 from dpnotes.release import Release
 
