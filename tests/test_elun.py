@@ -1,10 +1,13 @@
+import ast
 import dataclasses
 import functools
 import itertools
+import json
 import math
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -1291,6 +1294,65 @@ def test_no_models_need_no_data_and_others_are_refused(points):
     assert fit_many([], *points) == []
     with pytest.raises(TypeError, match="models must be PrivateLogisticRegression"):
         fit_many([LogisticRegression()], *points)
+
+
+# Mechanisms that the chapter builds by hand.
+
+
+def functions_of_the_page(*names):
+    """Return functions as a cell of the chapter defines them."""
+    page = Path(__file__).parents[1] / "book" / "elun.ipynb"
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    [cell] = [source for source in code if f"def {names[0]}(" in source]
+    defined = [
+        node
+        for node in ast.parse(cell).body
+        if isinstance(node, ast.FunctionDef) and node.name in names
+    ]
+    accountant = pytest.importorskip("dp_accounting")
+    known = {"np": np, "special": special, "sqrt": math.sqrt, "dp_accounting": accountant}
+    known["RHO"] = 2.0
+    exec(compile(ast.Module(defined, []), "elun.ipynb", "exec"), known)
+    return [known[name] for name in names]
+
+
+NOBODY = np.zeros((50, 20))
+SOMEBODY = np.vstack([[2.0, *np.zeros(19)], np.zeros((49, 20))])
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_step_of_noisy_descent_tells_nothing_of_the_longest_row(steps):
+    descent, sigma = functions_of_the_page("noisy_descent", "descent_sigma")
+    signs = np.ones(50)
+
+    def length(rows, *, rng, longest=2.0):
+        noise = sigma(0.3, 1e-6, steps, 2.0)
+        w = descent(rows, signs, steps, noise, 0.05, 1, rng)[0]
+        return np.linalg.norm(w) * (4 / 4 + 0.05) / (longest**2 / 4 + 0.05)
+
+    def as_it_was(rows, *, rng):
+        return length(rows, rng=rng, longest=np.linalg.norm(rows, axis=1).max())
+
+    def audited(mechanism):
+        options = {"trials": 1000, "delta": 1e-6, "rng": 40}
+        return epsilon_lower_bound(mechanism, NOBODY, SOMEBODY, **options)
+
+    assert audited(length) <= 0.3
+    if steps == 1:  # one step of another size is the same step, longer or shorter
+        assert audited(as_it_was) > 4
+
+
+def test_the_page_steps_by_public_numbers_only():
+    [descent] = functions_of_the_page("noisy_descent")
+    rng = [np.random.default_rng(41) for _ in range(2)]
+    options = {"steps": 3, "sigma": 1e9, "lam": 0.05, "size": 4}
+    one, two = (
+        descent(rows, np.ones(50), rng=r, **options)
+        for rows, r in zip((NOBODY, SOMEBODY), rng, strict=True)
+    )
+    # So loud a noise is all there is: the same draws give the same weights.
+    np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
 # Is it any better?

@@ -5,9 +5,9 @@ Output perturbation fits a model, then adds noise to its weights (Chaudhuri, Mon
 are private for the same reason: an average of convex, rho-Lipschitz losses is convex and
 rho-Lipschitz, so the optimum moves by a bounded distance when one record is replaced,
 
-    ||w(D) - w(D')||_2 <= (2 / lambda) (rho / n + tau),
+    ||w(D) - w(D')||_2 <= (2 / lambda) (rho / n + kappa),
 
-with rho the longest row, lambda the regularization and tau the gradient norm at which the solver
+with rho the longest row, lambda the regularization and kappa the gradient norm at which the solver
 stops. Noise with density proportional to exp(-||z||_2 / b) and b that bound over epsilon is
 epsilon-differentially private. For the logistic loss a smaller bound holds, and under loud noise
 half of this one (`logistic_sensitivity`).

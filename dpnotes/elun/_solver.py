@@ -63,17 +63,18 @@ def mean_over_interval(scores: NDArray, half_widths: NDArray) -> Pair:
     """
     half = np.maximum(half_widths, 1e-300)
     below = -np.abs(scores)
-    low, high = special.expit(below - half), special.expit(below + half)
-    narrow = np.log1p(low * np.expm1(2 * np.minimum(half, 1)))
-    wide = _softplus(below + half) - _softplus(below - half)
-    mean = np.where(half < 1, narrow, wide) / (2 * half)
+    left, right = np.exp(below - half), np.exp(-np.abs(below + half))
+    low, high = left / (1 + left), np.where(below + half > 0, 1, right) / (1 + right)
+    if half.max(initial=0.0) < 1:
+        mean = np.log1p(low * np.expm1(2 * half))
+    else:
+        mean = np.maximum(below + half, 0) + np.log1p(right) - np.log1p(left)
+        if half.min() < 1:
+            mean = np.where(half < 1, np.log1p(low * np.expm1(2 * np.minimum(half, 1))), mean)
+    mean /= 2 * half
     centre = special.expit(below)
     slope = np.where(half < 1e-4, centre * (1 - centre), (high - low) / (2 * half))
     return np.where(scores > 0, 1 - mean, mean), slope
-
-
-def _softplus(x: NDArray) -> NDArray[np.float64]:
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def _blocks(rows: int, columns: int) -> list[slice]:

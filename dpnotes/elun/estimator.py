@@ -127,7 +127,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         neighbours are only protected if the same classes occur in both, and a warning says so.
     multi_class : {"softmax", "one-vs-rest"}
         With more than two classes: one softmax model, or a model for every class with its share of
-        epsilon. Softmax needs less noise from three classes on.
+        epsilon. Which needs less noise, `guarantee` tells; from eight classes on it is softmax.
     gradient_tolerance : float, optional
         The gradient norm that the solver must reach, charged in the sensitivity. By default a
         millionth of what one record can do.

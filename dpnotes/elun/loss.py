@@ -45,7 +45,7 @@ def sensitivity(
     n : int
         The public number of records, at least 1.
     gradient_tolerance : float
-        The gradient norm tau up to which the optimum was found; at least 0.
+        The gradient norm kappa up to which the optimum was found; at least 0.
 
     Returns
     -------
@@ -60,9 +60,9 @@ def sensitivity(
     Notes
     -----
     At the optimum of one data set the gradient on its neighbour is at most 2 rho / n long, since
-    only one of the n losses differs. Two points whose gradients are tau and tau + 2 rho / n long
-    are at most (2 tau + 2 rho / n) / lambda apart, by strong convexity (Chaudhuri, Monteleoni and
-    Sarwate, 2011; Wu et al., 2017, for a tolerance of 0).
+    only one of the n losses differs. Two points whose gradients are kappa and kappa + 2 rho / n
+    long are at most (2 kappa + 2 rho / n) / lambda apart, by strong convexity (Chaudhuri,
+    Monteleoni and Sarwate, 2011; Wu et al., 2017, for a tolerance of 0).
 
     Examples
     --------
@@ -106,7 +106,7 @@ def logistic_sensitivity(
     nodes : int
         The loss is averaged over `uniform_mixture` with this many nodes, from 1 to 100.
     gradient_tolerance : float
-        The gradient norm tau up to which the optimum was found; at least 0.
+        The gradient norm kappa up to which the optimum was found; at least 0.
 
     Returns
     -------
