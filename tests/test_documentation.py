@@ -88,12 +88,14 @@ CONTRACT = {
     ],
     "elun": [
         "sensitivity(lipschitz, regularization, n, *, gradient_tolerance=0.0)",
+        "logistic_sensitivity(lipschitz, regularization, n, *, noise_scale=0.0, dimension=1)",
         "l2_laplace_noise(dimension, scale, *, size=None, rng=None)",
         "coordinate_laplace_noise(dimension, scale, *, size=None, rng=None)",
         "log_density(output, centre, scale, *, noise='l2')",
         "expected_logistic_loss(margin, noise_scale)",
         "averaged_logistic_loss(margin, shifts, weights=None)",
         "projected_noise(dimension, nodes=50)",
+        "uniform_mixture(dimension, nodes=50)",
         "clip_rows(features, lipschitz, *, bias=True)",
         "minimize_loss(rows, labels, regularization, *, shifts=None, weights=None)",
         "PrivateLogisticRegression(epsilon, *, objective='elun', regularization=0.05, "
