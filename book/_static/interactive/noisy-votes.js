@@ -6,9 +6,8 @@
   const TEACHERS = 250;
   const LABELS = ["A", "B", "C", "D"];
   const DELTA = 1e-5;
-  const TAIL = -Math.log(DELTA);
-  // Rényi orders, less 1.
-  const MOMENTS = logarithmicSteps(0.02, 10_000, 40, 3);
+  // Rényi orders, less 1. Every cost here comes from Rényi divergences, whatever the noise.
+  const MOMENTS = logarithmicSteps(0.02, 10_000, 100, 4);
 
   function logSum(logs) {
     const largest = Math.max(...logs);
@@ -59,20 +58,20 @@
   }
 
   // Label j wins with probability ∫ f(x - n_j) Π F(x - n_k) dx: output_distribution of dpnotes.
-  function integratedLaw({ density, below }, votes, scale) {
+  function integratedChances({ density, below }, votes, scale) {
     const standing = votes.map((count) => (count - d3.max(votes)) / scale);
-    const law = votes.map(() => 0);
+    const chances = votes.map(() => 0);
     for (const [x, weight] of gaussRule(standing)) {
       const reach = standing.map((count) => below(x - count));
       standing.forEach((count, j) => {
         const others = reach.filter((_, k) => k !== j);
-        law[j] += others.reduce((product, below) => product * below, weight * density(x - count));
+        chances[j] += others.reduce((product, below) => product * below, weight * density(x - count));
       });
     }
-    return law;
+    return chances;
   }
 
-  function exponentialLaw(votes, scale) {
+  function exponentialChances(votes, scale) {
     const logs = votes.map((count) => count / scale);
     const total = logSum(logs);
     return logs.map((x) => Math.exp(x - total));
@@ -82,11 +81,6 @@
   function logError(votes, winner, logOvertakes) {
     const gaps = votes.map((count) => votes[winner] - count).filter((_, j) => j !== winner);
     return Math.min(logSum(gaps.map(logOvertakes)), Math.log1p(-1 / votes.length));
-  }
-
-  function logExponentialError(votes, winner, scale) {
-    const logs = votes.map((count) => count / scale);
-    return logSum(logs.filter((_, j) => j !== winner)) - logSum(logs);
   }
 
   // Theorem 3 of the 2017 paper, for any mechanism whose loss is at most so much.
@@ -107,10 +101,17 @@
     return { near, far: nextLoss - logQ / high, reach: holds ? high : 0 };
   }
 
-  function logMoment(moment, logQ, { near, far, reach }, cap) {
-    if (moment > reach) return cap;
-    const main = Math.log1p(-Math.exp(logQ)) + near * moment;
-    return Math.min(cap, logSum([main, logQ + far * moment]));
+  // A bound on the log-moment where another label comes out with probability exp(logQ).
+  function nearlyCertain(logQ, { near, far, reach }) {
+    const main = Math.log1p(-Math.exp(logQ));
+    return (l) => (l > reach ? Infinity : logSum([main + near * l, logQ + far * l]));
+  }
+
+  // log(up exp(x) + down exp(-x) + rest) for three probabilities, given as logarithms.
+  function logMean(up, down, rest, x) {
+    const change = Math.exp(up) * Math.expm1(x) + Math.exp(down) * Math.expm1(-x);
+    if (Math.abs(change) < 0.5) return Math.log1p(change);
+    return logSum([up + x, down - x, rest]);
   }
 
   // As epsilon_from_rdp of dpnotes and dp-accounting.
@@ -119,88 +120,68 @@
     return divergence + Math.log1p(-1 / order) - Math.log(DELTA * order) / (order - 1);
   }
 
-  function epsilonAtVotes(queries, logQ, rates, cap) {
-    const epsilons = MOMENTS.map((moment) => {
-      const divergence = logMoment(moment, logQ, rates, cap(moment)) / moment;
-      return convert(queries * divergence, moment + 1);
-    });
+  // The smallest epsilon over the orders of so many queries with one log-moment.
+  function epsilonOf(queries, momentOf) {
+    const epsilons = MOMENTS.map((l) => convert((queries * momentOf(l)) / l, l + 1));
     return Math.max(0, d3.min(epsilons));
   }
 
-  const epsilonOfMoments = (rho) => rho + 2 * Math.sqrt(rho * TAIL);
+  // A log-moment is a Rényi divergence times its order less 1: of one query, whatever the votes.
+  const anyVotes = {
+    // One moved vote shifts two counts, whose noise is independent.
+    Laplace(scale) {
+      return (l) => {
+        const grow = Math.log((l + 1) / (2 * l + 1)) + l / scale;
+        const shrink = Math.log(l / (2 * l + 1)) - (l + 1) / scale;
+        return 2 * logSum([grow, shrink]);
+      };
+    },
+    // The losses of all labels lie in an interval of length 2 / scale.
+    Gumbel: (scale) => (l) => Math.min((l * (l + 1)) / 2 / scale ** 2, (2 * l) / scale),
+    Gaussian: (scale) => (l) => (l * (l + 1)) / scale ** 2,
+  };
 
-  // The epsilon at which a falling delta has come down to DELTA.
-  function bisect(delta, high) {
-    let low = 0;
-    for (let k = 0; k < 60; k++) {
-      const middle = (low + high) / 2;
-      if (delta(middle) > DELTA) low = middle;
-      else high = middle;
-    }
-    return high;
-  }
+  // The same at these votes.
+  const atVotes = {
+    Laplace(scale, votes, winner) {
+      const overtakes = (gap) => Math.log((2 + gap / scale) / 4) - gap / scale;
+      const logQ = logError(votes, winner, overtakes);
+      return nearlyCertain(logQ, pureRates(logQ, 2 / scale));
+    },
+    // Label j has the probability p_j, in proportion to exp(n_j / scale). So the divergence from
+    // each neighbour is known, and the largest is taken.
+    Gumbel(scale, votes) {
+      const logs = votes.map((count) => count / scale);
+      const total = logSum(logs);
+      const pairs = d3.cross(LABELS.keys(), LABELS.keys()).filter(([a, b]) => a !== b && votes[a]);
+      const moments = pairs.map(([a, b]) => {
+        const rest = logSum(logs.filter((_, j) => j !== a && j !== b)) - total;
+        const [from, to] = [logs[a] - total, logs[b] - total];
+        const newSum = logMean(to, from, rest, 1 / scale);
+        return (l) => l * newSum + logMean(from, to, rest, l / scale);
+      });
+      return (l) => d3.max(moments, (moment) => moment(l));
+    },
+    Gaussian(scale, votes, winner) {
+      const overtakes = (gap) => logNormal(-gap / scale / Math.SQRT2);
+      const logQ = logError(votes, winner, overtakes);
+      return nearlyCertain(logQ, gaussianRates(logQ, scale));
+    },
+  };
 
-  // Randomized response at this loss is the worst that a query can be: Kairouz, Oh and Viswanath.
-  function composedEpsilon(queries, loss) {
-    const outcomes = [];
-    let logChoose = 0;
-    for (let truths = 0; truths <= queries; truths++) {
-      if (truths > 0) logChoose += Math.log((queries - truths + 1) / truths);
-      const logPmf = logChoose + truths * loss - queries * Math.log1p(Math.exp(loss));
-      outcomes.push({ pmf: Math.exp(logPmf), loss: (2 * truths - queries) * loss });
-    }
-    const delta = (epsilon) => {
-      const worse = outcomes.filter((outcome) => outcome.loss > epsilon);
-      return d3.sum(worse, (outcome) => outcome.pmf * -Math.expm1(epsilon - outcome.loss));
-    };
-    return bisect(delta, queries * loss);
-  }
-
-  function gaussianEpsilon(queries, sigma) {
-    const mean = Math.sqrt(2 * queries) / sigma;
-    const delta = (epsilon) =>
-      Math.exp(logNormal(mean / 2 - epsilon / mean)) -
-      Math.exp(epsilon + logNormal(-mean / 2 - epsilon / mean));
-    return bisect(delta, epsilonOfMoments(queries / sigma ** 2));
-  }
-
-  // For each noise: its middle 90 % in scales, the law of the label, and the costs.
+  // For each noise: its middle 90 %, in scales, and the distribution of the label.
   const NOISES = {
     Laplace: {
       middle: [-Math.log(10), Math.log(10)],
-      law: (votes, scale) => integratedLaw(laplace, votes, scale),
-      cost: (queries, scale) => epsilonOfMoments((2 * queries) / scale ** 2),
-      exactCost: (queries, scale) => composedEpsilon(queries, 2 / scale),
-      costAtVotes(queries, scale, votes, winner) {
-        const loss = 2 / scale;
-        const overtakes = (gap) => Math.log((2 + gap / scale) / 4) - gap / scale;
-        const logQ = logError(votes, winner, overtakes);
-        const cap = (l) => Math.min((loss ** 2 / 2) * l * (l + 1), loss * l);
-        return epsilonAtVotes(queries, logQ, pureRates(logQ, loss), cap);
-      },
+      chances: (votes, scale) => integratedChances(laplace, votes, scale),
     },
     Gumbel: {
       middle: [-Math.log(Math.log(20)), -Math.log(-Math.log(0.95))],
-      law: exponentialLaw,
-      cost: (queries, scale) => epsilonOfMoments(queries / 2 / scale ** 2),
-      costAtVotes(queries, scale, votes, winner) {
-        const loss = 2 / scale;
-        const logQ = logExponentialError(votes, winner, scale);
-        const cap = (l) => Math.min((loss ** 2 / 8) * l * (l + 1), loss * l);
-        return epsilonAtVotes(queries, logQ, pureRates(logQ, loss), cap);
-      },
+      chances: exponentialChances,
     },
     Gaussian: {
       middle: [-1.6448536269514722, 1.6448536269514722],
-      law: (votes, scale) => integratedLaw(gaussian, votes, scale),
-      cost: (queries, scale) => epsilonOfMoments(queries / scale ** 2),
-      exactCost: gaussianEpsilon,
-      costAtVotes(queries, scale, votes, winner) {
-        const overtakes = (gap) => logNormal(-gap / scale / Math.SQRT2);
-        const logQ = logError(votes, winner, overtakes);
-        const cap = (l) => (l * (l + 1)) / scale ** 2;
-        return epsilonAtVotes(queries, logQ, gaussianRates(logQ, scale), cap);
-      },
+      chances: (votes, scale) => integratedChances(gaussian, votes, scale),
     },
   };
 
@@ -214,17 +195,17 @@
   function measure({ first, share, kind, scale, queries }) {
     const votes = countVotes(first, share);
     const winner = votes.indexOf(d3.max(votes));
-    const noise = NOISES[kind];
+    const most = anyVotes[kind](scale);
+    const here = atVotes[kind](scale, votes, winner);
     return {
       votes,
       winner,
       kind,
       scale,
       queries,
-      law: noise.law(votes, scale),
-      cost: noise.cost(queries, scale),
-      exactCost: noise.exactCost?.(queries, scale),
-      costAtVotes: noise.costAtVotes(queries, scale, votes, winner),
+      chances: NOISES[kind].chances(votes, scale),
+      cost: epsilonOf(queries, most),
+      costAtVotes: epsilonOf(queries, (l) => Math.min(most(l), here(l))),
     };
   }
 
@@ -233,14 +214,14 @@
     return probability < 0.00005 ? "under 0.01 %" : percent(probability, 2);
   }
 
-  function plot({ votes, law, kind, scale }) {
+  function plot({ votes, chances, kind, scale }) {
     const [low, high] = NOISES[kind].middle.map((edge) => (edge * scale) / TEACHERS);
     const rows = LABELS.flatMap((label, j) => {
       const share = votes[j] / TEACHERS;
       const noisy = { low: share + low, high: share + high };
       return [
         { label, row: "votes", fill: VOTES, value: share, text: `${votes[j]} votes`, ...noisy },
-        { label, row: "answer", fill: ANSWER, value: law[j], text: chance(law[j]) },
+        { label, row: "answer", fill: ANSWER, value: chances[j], text: chance(chances[j]) },
       ];
     });
     const at = { fy: "label", y: "row" };
@@ -262,12 +243,12 @@
     };
   }
 
-  function describe({ votes, law, kind, scale, winner }) {
+  function describe({ votes, chances, kind, scale, winner }) {
     const counts = LABELS.map((label, j) => `${label} ${votes[j]}`).join(", ");
-    const chances = LABELS.map((label, j) => `${label} ${chance(law[j])}`).join(", ");
+    const shown = LABELS.map((label, j) => `${label} ${chance(chances[j])}`).join(", ");
     return (
       `Two bars for each of four labels. The votes of ${TEACHERS} teachers: ${counts}. The ` +
-      `probability that the label comes out under ${kind} noise of scale ${scale}: ${chances}. ` +
+      `probability that the label comes out under ${kind} noise of scale ${scale}: ${shown}. ` +
       `Most votes are for ${LABELS[winner]}.`
     );
   }
@@ -277,15 +258,14 @@
     epsilon < 0.0005 ? "under 0.001" : number(epsilon, 3),
   ];
 
-  function facts({ law, winner, cost, exactCost, costAtVotes }) {
+  function facts({ chances, winner, cost, costAtVotes }) {
     const costs = [
-      ["ε at δ = 10⁻⁵, whatever the votes", cost],
-      ["the same, composed exactly", exactCost],
-      ["ε at these votes, itself a secret", costAtVotes],
+      ["ε at δ = 10⁻⁵ by Rényi divergences, whatever the votes", cost],
+      ["the same at these votes, itself a secret", costAtVotes],
     ];
     return [
-      [`${LABELS[winner]}, which has most votes, comes out`, chance(law[winner])],
-      ...costs.filter(([, epsilon]) => epsilon !== undefined).map(writeCost),
+      [`${LABELS[winner]}, which has most votes, comes out`, chance(chances[winner])],
+      ...costs.map(writeCost),
     ];
   }
 
