@@ -50,11 +50,11 @@ def _log_beats_each(gap: np.ndarray, noise: str) -> np.ndarray:
 def laplace_log_moments(gamma: float, moments: np.ndarray) -> np.ndarray:
     """Return l times the Rényi divergence of order l + 1 of a count with Laplace noise."""
     here, there = gamma * moments, gamma * (moments + 1)
-    share = (moments + 1) / (2 * moments + 1)
+    share, rest = (moments + 1) / (2 * moments + 1), moments / (2 * moments + 1)
     with np.errstate(over="ignore"):
         # The linear terms cancel; without them small losses keep their digits.
-        small = np.log1p(share * _beyond_linear(here) + (1 - share) * _beyond_linear(-there))
-    large = np.logaddexp(np.log(share) + here, np.log1p(-share) - there)
+        small = np.log1p(share * _beyond_linear(here) + rest * _beyond_linear(-there))
+    large = np.logaddexp(np.log(share) + here, np.log(rest) - there)
     return np.where(here < 1, small, large)
 
 
