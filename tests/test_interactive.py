@@ -622,12 +622,16 @@ def test_the_noise_to_read_is_that_of_a_release(visit, open_figure):
         slider(page, "records that each dot stands for").press("End")
         shown = facts(page)
         scores = np.repeat([30, 44, 62, 84, 94, 8, 22, 36, 50, 76], 1000)
-        release = private_auc.release_auc(np.arange(10_000) < 5000, scores, 1.0, rng=0)
-        smooth = private_auc.auc_smooth_sensitivity(5000, 5000, release.beta)
+        labels = np.arange(10_000) < 5000
+        release = private_auc.release_auc(labels, scores, 1.0, noise="cauchy", rng=0)
+        beta = private_auc.best_beta(1.0, 2500)
+        smooth = private_auc.auc_smooth_sensitivity(5000, 5000, beta)
+        scale = private_auc.cauchy_scale(1.0, beta) * smooth
+        assert release.noise.scale(5000) == pytest.approx(scale, rel=1e-3)
         assert shown["AUC"] == "0.760"
         assert shown["positive and negative records, n and m"] == "5,000 and 5,000"
-        assert shown[f"smooth sensitivity at β = {release.beta:.3g}"] == f"{smooth:.3g}"
-        assert shown["scale of exact noise"] == f"{release.multiplier * smooth:.3g}"
+        assert shown[f"smooth sensitivity at β = {beta:.3g}"] == f"{smooth:.3g}"
+        assert shown["scale of exact Cauchy noise"] == f"{scale:.3g}"
 
 
 def test_keys_move_a_dot_as_they_move_a_slider_and_no_further_than_its_line(visit, open_figure):

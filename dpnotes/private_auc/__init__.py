@@ -5,8 +5,8 @@ negative one; average precision (AP) is the mean precision at the positives. Bot
 one record is replaced and both classes are large, and a lot when one class is small. How large the
 classes are is a secret too: only the number of records N is public. So the width of the noise may
 change by a bounded factor only from one class size to the next. Boyd, Lantz and Page (2015) had it
-follow a *smooth sensitivity* (Nissim, Raskhodnikova and Smith, 2007); here it is, at each size, the
-smallest that the exact loss between two neighbours allows.
+follow a *smooth sensitivity* (Nissim, Raskhodnikova and Smith, 2007); here it is, at each size,
+nearly the smallest that the exact loss between two neighbours allows.
 
 `metrics` has the two metrics and their sensitivities, `noise` the three families of noise and what
 they need, `release` the private numbers and `interval` what they say of a population. What depends

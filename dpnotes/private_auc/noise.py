@@ -161,8 +161,8 @@ def student_t_scale(epsilon: float, beta: float, degrees: int) -> float:
         c = max(1 / (2 sqrt(v) sinh(epsilon / (v + 1))),
                 e^(-beta/2) / (2 sqrt(v sinh((epsilon+beta)/(v+1)) sinh((epsilon-v beta)/(v+1))))).
 
-    That Student t noise on a smooth sensitivity is private is due to Bun and Steinke (2019), with
-    another constant. An epsilon above 64 gets what 64 gets.
+    Bun and Steinke (2019) look at noise of this kind on a smooth sensitivity; the exact constant is
+    proved in the chapter. An epsilon above 64 gets what 64 gets.
 
     Examples
     --------
@@ -357,7 +357,7 @@ class MetricNoise:
     epsilon, delta : float
         What it costs; delta is 0 but for Laplace noise.
     calibration : {"exact", "nissim"}
-        "exact" has at each class size the smallest scale that our proofs allow. "nissim" is Cauchy
+        "exact" has at each class size a scale that is near the smallest which the loss allows. "nissim" is Cauchy
         noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
 
     Raises
@@ -373,8 +373,9 @@ class MetricNoise:
 
         scale(k) t(0) >= L(k) and scale(k) t(u) >= L(k) for u = log(scale(k - 1) / scale(k)).
 
-    `scale` goes from size to size with the largest u that this allows (from 64 on in steps of a
-    64th of the size, with one u for each). No guess of the size is needed.
+    `scale` goes from size to size with the largest u that this allows. No guess of the size is
+    needed. From 64 on it takes steps of a 64th of the size, with one u for each, which makes the
+    noise less than a hundredth wider than the smallest that the condition allows.
     """
 
     metric: str

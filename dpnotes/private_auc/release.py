@@ -74,7 +74,8 @@ def release_auc(
         The family of the noise. "auto" takes that with the smallest error, as `choose_noise` does;
         "laplace" needs a delta above 0.
     calibration : {"exact", "nissim"}
-        "exact" has the smallest scale that we can prove at each class size: see `MetricNoise`.
+        "exact" has nearly the smallest scale that the loss allows at each class size: see
+        `MetricNoise`.
         "nissim" is the noise of Boyd, Lantz and Page (2015), Cauchy's, six times wider or more.
     ties : {"half", "pessimistic"}
         As in `auc`.
@@ -109,7 +110,7 @@ def release_auc(
     each released number has its stated probability to more than 15 digits. What remains is what a
     pseudorandom generator leaves, and time: a call may take longer on some data than on others.
 
-    The scale is the smallest that our proofs allow at each class size, found by a recursion from
+    At each class size the scale is nearly the smallest that the loss allows, found by a recursion from
     size to size without any guess (see `MetricNoise`). Noise of Cauchy and of Student t are
     epsilon-private with a delta of 0.
 

@@ -118,7 +118,7 @@
     return Math.min(Math.max(flat, Math.min(lowest, enough)), Math.LN2);
   }
 
-  // As cauchy_scale of dpnotes, from the hyperbolic distance between two Cauchy laws.
+  // As cauchy_scale of dpnotes, from the hyperbolic distance between two Cauchy distributions.
   function cauchyScale(epsilon, beta) {
     const spread = 4 * Math.sinh((epsilon + beta) / 2) * Math.sinh((epsilon - beta) / 2);
     return Math.max(1 / (2 * Math.sinh(epsilon / 2)), Math.sqrt(Math.exp(-beta) / spread));
@@ -195,7 +195,7 @@
       : `No ROC curve: all ${number(n + m)} records are of one class; the AUC counts as 0.500. `;
     return (
       `${shape}Beside it two bars around the AUC, which hold half of all releases at ε = ` +
-      `${epsilon}: ${range(exact)} with exact noise, ${range(source)} with that of the source.`
+      `${epsilon}: ${range(exact)} with exact Cauchy noise, ${range(source)} with that of the source.`
     );
   }
 
@@ -207,7 +207,7 @@
       ["positive and negative records, n and m", `${number(n)} and ${number(m)}`],
       ["local sensitivity, 1 / min(n, m)", digits(local)],
       [`smooth sensitivity at β = ${digits(exact.beta)}`, digits(exact.smooth)],
-      ["scale of exact noise", digits(exact.scale)],
+      ["scale of exact Cauchy noise", digits(exact.scale)],
       ["scale of the source's noise, 6S/ε", digits(source.scale)],
     ];
   }
@@ -240,7 +240,7 @@
     legend: [
       [POSITIVE, "positive record"],
       [NEGATIVE, "negative record"],
-      [EXACT, "middle half of the releases, exact noise"],
+      [EXACT, "middle half of the releases, exact Cauchy noise"],
       [SOURCE, "the same with the source's noise"],
     ],
     measure,
