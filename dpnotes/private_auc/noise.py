@@ -1,4 +1,4 @@
-"""How much noise a metric needs: three families, each with the smallest scale that we can prove.
+"""How much noise a metric needs: three families, each with about the smallest scale.
 
 Two neighbours differ in the value and in the scale of the noise. For each family
 `allowed_change(u)` says how far apart the values may be, in scales of the narrower noise, where the
@@ -357,8 +357,8 @@ class MetricNoise:
     epsilon, delta : float
         What it costs; delta is 0 but for Laplace noise.
     calibration : {"exact", "nissim"}
-        "exact" has at each class size a scale that is near the smallest which the loss allows. "nissim" is Cauchy
-        noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
+        "exact" has at each class size a scale near the smallest that the loss allows. "nissim" is
+        Cauchy noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
 
     Raises
     ------

@@ -110,8 +110,8 @@ def release_auc(
     each released number has its stated probability to more than 15 digits. What remains is what a
     pseudorandom generator leaves, and time: a call may take longer on some data than on others.
 
-    At each class size the scale is nearly the smallest that the loss allows, found by a recursion from
-    size to size without any guess (see `MetricNoise`). Noise of Cauchy and of Student t are
+    At each class size the scale is nearly the smallest that the loss allows, found by a recursion
+    from size to size without any guess (see `MetricNoise`). Cauchy noise and Student t noise are
     epsilon-private with a delta of 0.
 
     Examples
