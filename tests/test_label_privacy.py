@@ -554,7 +554,17 @@ def test_the_probability_of_a_single_count_has_twelve_digits(n, p):
     counts = {standard_deviations_out(n, p, z) for z in (-35, -10, -2.5, 0, 0.1, 1, 5, 20, 35)}
     for count in (count for count in counts if 0 <= count <= n):
         exact = chance_of(n, count, p)
-        assert truncated_binomial(n, count, count, p) == pytest.approx(float(exact), rel=1e-12)
+        assert truncated_binomial(n, count, count, p) == pytest.approx(
+            float(exact), rel=1e-12, abs=0
+        )
+
+
+@pytest.mark.parametrize("times_the_mean", [0.79, 0.81, 0.83, 1.2, 1.22, 1.23])
+def test_counts_on_either_side_of_the_change_of_formula_have_twelve_digits(times_the_mean):
+    n, p = 10**6, 0.015
+    count = round(times_the_mean * n * p)
+    exact = chance_of(n, count, p)
+    assert truncated_binomial(n, count, count, p) == pytest.approx(float(exact), rel=1e-12, abs=0)
 
 
 def test_twelve_digits_are_more_than_tails_or_factorials_can_give():
@@ -587,7 +597,9 @@ def test_narrow_ranges_have_twelve_digits(n, p, width):
         low = standard_deviations_out(n, p, z)
         if 0 <= low <= n - width:
             exact = sum_of_ratios(n, low, low + width, p)
-            assert truncated_binomial(n, low, low + width, p) == pytest.approx(exact, rel=1e-12)
+            assert truncated_binomial(n, low, low + width, p) == pytest.approx(
+                exact, rel=1e-12, abs=0
+            )
 
 
 def test_a_sum_and_the_integral_in_place_of_it_agree(monkeypatch):
@@ -629,11 +641,11 @@ def beta_tail(n, count, p):
 def test_wide_ranges_and_tails_have_twelve_digits(n, p, z):
     low = standard_deviations_out(n, p, z)
     tail = beta_tail(n, low, p)
-    assert truncated_binomial(n, low, n, p) == pytest.approx(tail, rel=1e-12)
-    assert truncated_binomial(n, 0, low - 1, p) == pytest.approx(1 - tail, rel=1e-12)
+    assert truncated_binomial(n, low, n, p) == pytest.approx(tail, rel=1e-12, abs=0)
+    assert truncated_binomial(n, 0, low - 1, p) == pytest.approx(1 - tail, rel=1e-12, abs=0)
     beyond = standard_deviations_out(n, p, z + 0.2)
     inside = tail - beta_tail(n, beyond + 1, p)
-    assert truncated_binomial(n, low, beyond, p) == pytest.approx(inside, rel=2e-12)
+    assert truncated_binomial(n, low, beyond, p) == pytest.approx(inside, rel=2e-12, abs=0)
 
 
 def test_successes_and_failures_are_counted_alike():
@@ -779,7 +791,7 @@ def test_rare_failures_are_inverted_as_well(n, failure):
     fails = truncated_binomial(n, (n + 1) // 2, n, special.expit(-epsilon / 2))
     if n % 2 == 0:
         fails = truncated_binomial(n, n // 2 + 1, n, special.expit(-epsilon / 2))
-    assert fails == pytest.approx(failure, rel=1e-6)
+    assert fails == pytest.approx(failure, rel=1e-6, abs=0)
 
 
 @given(n=st.integers(1, 10**15), failure=st.floats(1e-300, 0.999))
@@ -800,7 +812,7 @@ def test_the_smallest_epsilon_for_very_many_labels_is_the_normal_one(n, failure)
     ahead = z * math.sqrt(n) / 2 - (0 if n % 2 else 0.5)
     expected = 4 * math.atanh(2 * ahead / n)
     tolerance = 1e-7 if n > 10**14 else 2e-8
-    assert minimum_epsilon(n, failure) == pytest.approx(expected, rel=tolerance)
+    assert minimum_epsilon(n, failure) == pytest.approx(expected, rel=tolerance, abs=0)
 
 
 def test_a_fair_coin_may_be_enough():
@@ -825,9 +837,11 @@ def test_the_bounds_are_their_formulas(n, failure):
         excess = -Decimal(failure).ln() / n
         x = excess.exp()
         chernoff = float(4 * (x + (x * x - 1).sqrt()).ln())
-    assert minimum_epsilon(n, failure, bound="chernoff") == pytest.approx(chernoff, rel=1e-12)
+    assert minimum_epsilon(n, failure, bound="chernoff") == pytest.approx(
+        chernoff, rel=1e-12, abs=0
+    )
     normal = max(0.0, 4 * stats.norm.isf(failure) / math.sqrt(n))
-    assert minimum_epsilon(n, failure, bound="normal") == pytest.approx(normal, rel=1e-12)
+    assert minimum_epsilon(n, failure, bound="normal") == pytest.approx(normal, rel=1e-12, abs=0)
     if excess < 0.4:
         hoeffding = math.exp(
             -n / 2 * math.tanh(minimum_epsilon(n, failure, bound="hoeffding") / 4) ** 2
