@@ -27,8 +27,11 @@ is in no epsilon. The student's test images decided nothing.
 A *unit* is one seed. The file grows unit by unit, and a unit that it holds is not measured again.
 Votes are kept beside it (``--votes``), so that teachers are trained once. ``--part 2/5`` measures
 every fifth seed, from the second, and wants the votes of the first part; ``--merge FILES`` joins
-the files of parts. Costs need dp-accounting: where it is missing, records lack them until the same
-command runs, on the same files, where it is not. The file is JSON:
+the files of parts. The costs of Laplace noise need dp-accounting: where it is missing, records
+lack their costs until the same command runs, on the same files, where it is not. ``--costs``
+computes the costs of all records in a file anew, after the accounting has improved, and trains
+nothing: those that are fixed in advance from the settings, and with ``--votes`` those of the votes
+too, which must be the file's. The file is JSON:
 
     {"experiment": "pate",
      "cut": null, or in words what was left out of the whole grid,
@@ -46,8 +49,9 @@ command runs, on the same files, where it is not. The file is JSON:
         "asked": queries before it stopped, "answered",
         "label_accuracy": share of answers that are true, "student_accuracy",
         "epsilon": whatever the votes, fixed in advance; null without privacy,
-        "epsilon_data_dependent": of these votes and answers, itself a secret; null likewise,
-        "order": at which the latter was found}, ...]}
+        "epsilon_data_dependent": of these votes and answers, itself a secret, by the accounting of
+        when votes were last at hand; null likewise,
+        "order": the Rényi order at which the latter was found}, ...]}
 """
 
 import argparse
@@ -751,7 +755,7 @@ def _summary(said: np.ndarray, votes: np.ndarray, images: datasets.ImageData) ->
     return {
         "number": TEACHERS.teachers,
         "images_each": len(images.x_train) // TEACHERS.teachers,
-        "votes_sha256": hashlib.sha256(votes.astype(np.int64).tobytes()).hexdigest(),
+        "votes_sha256": _sha256(votes),
         "accuracy": {name: round(float(value), 4) for name, value in accuracy.items()},
         "plurality_accuracy": {name: round(float(value), 4) for name, value in plurality.items()},
         "agreement": np.histogram(shares, bins=_BINS, range=(0, 1))[0].tolist(),
@@ -766,15 +770,64 @@ def _account(document: dict[str, Any], votes: np.ndarray) -> dict[str, Any]:
     """Add their costs to the records that lack them, where dp-accounting is."""
     if find_spec("dp_accounting") is None:
         return document
-    settings = {setting.name: setting for setting in SETTINGS}
-    records = []
-    for record in document["records"]:
-        setting = settings[record["setting"]]
-        if "epsilon" not in record:
-            answers = ask(setting, votes[:-_TESTS], record["seed"])
-            record = {**record, **costs(setting, votes[:-_TESTS], answers)}
-        records.append(record)
+    records = [
+        record if "epsilon" in record else {**record, **_costs_of(record, votes)}
+        for record in document["records"]
+    ]
     return {**document, "records": records}
+
+
+def _costs_of(record: dict[str, Any], votes: np.ndarray) -> dict[str, float | None]:
+    setting = _setting_of(record)
+    answers = ask(setting, votes[:-_TESTS], record["seed"])
+    return costs(setting, votes[:-_TESTS], answers)
+
+
+def _setting_of(record: dict[str, Any]) -> Setting:
+    [setting] = (setting for setting in SETTINGS if setting.name == record["setting"])
+    return setting
+
+
+def account_anew(document: dict[str, Any], votes: np.ndarray | None = None) -> dict[str, Any]:
+    """Compute the costs of all records anew.
+
+    Parameters
+    ----------
+    document : dict
+        The content of a result file.
+    votes : ndarray of int64, shape (10,000, classes), optional
+        The votes of its teachers. Without them the costs that depend on votes stay as they are.
+
+    Returns
+    -------
+    dict
+        The document with new costs.
+
+    Raises
+    ------
+    ValueError
+        If the votes are not those of the document.
+    ModuleNotFoundError
+        If dp-accounting is not installed.
+
+    Examples
+    --------
+    >>> account_anew(empty_document(None, {}))["records"]
+    []
+    """
+    if votes is None:
+        renewed = [
+            {**record, "epsilon": fixed_cost(_setting_of(record))} for record in document["records"]
+        ]
+    else:
+        if _sha256(votes) != document["teachers"]["votes_sha256"]:
+            raise ValueError("votes must be those from which the records were measured")
+        renewed = [{**record, **_costs_of(record, votes)} for record in document["records"]]
+    return {**document, "records": renewed}
+
+
+def _sha256(votes: np.ndarray) -> str:
+    return hashlib.sha256(votes.astype(np.int64).tobytes()).hexdigest()
 
 
 def _measure_unit(
@@ -808,6 +861,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, help="the results; seeds that are there are kept")
     add("--small", action="store_true", help="a cut of the grid that two processor cores can do")
     add("--merge", nargs="+", type=Path, metavar="FILE", help="join these files, measure nothing")
+    add("--costs", action="store_true", help="compute the costs in OUT anew, measure nothing")
     add("--seeds", type=int, help="at most so many")
     add("--votes", type=Path, help="where votes are kept (default: OUT with .votes.npz)")
     add("--images", help="MNIST as one .npz (default: from dpnotes.datasets)")
@@ -832,6 +886,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     if chosen.merge:
         _runs.write(chosen.out, merge([_runs.read(path) for path in chosen.merge]), _ROWS)
+        return 0
+    if chosen.costs:
+        votes = None
+        if chosen.votes:
+            with np.load(chosen.votes, allow_pickle=False) as kept:
+                votes = kept["votes"]
+        _runs.write(chosen.out, account_anew(_runs.read(chosen.out), votes), _ROWS)
         return 0
     commit = _runs.commit()
     images = _runs.read_images(chosen.images) if chosen.images else datasets.load_mnist()
