@@ -258,12 +258,14 @@
     epsilon < 0.0005 ? "under 0.001" : number(epsilon, 3),
   ];
 
-  function facts({ chances, winner, cost, costAtVotes }) {
+  function facts({ votes, chances, winner, cost, costAtVotes }) {
+    const [first, second] = d3.sort(votes, d3.descending);
     const costs = [
       ["ε at δ = 10⁻⁵ by Rényi divergences, whatever the votes", cost],
       ["the same at these votes, itself a secret", costAtVotes],
     ];
     return [
+      ["gap between first and second, in votes", number(first - second)],
       [`${LABELS[winner]}, which has most votes, comes out`, chance(chances[winner])],
       ...costs.map(writeCost),
     ];
