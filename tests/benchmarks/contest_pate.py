@@ -159,12 +159,16 @@ def winners(name, kind, draw, note):
 
 
 winners(
-    *("dpnotes", "dpnotes", lambda votes, rng: pate.lnmax(votes, GAMMA, rng=rng)),
-    note="`count_votes`, then `lnmax`: exact discrete noise, no floating point",
+    *("dpnotes", "dpnotes", lambda votes, rng: pate.LNMax(GAMMA).answer(votes, rng=rng)),
+    note="`count_votes`, then `LNMax.answer`: exact discrete noise, no floating point",
 )
 winners(
-    *("dpnotes, Gaussian noise", "variant", lambda votes, rng: pate.gnmax(votes, SIGMA, rng=rng)),
-    note="`count_votes`, then `gnmax`",
+    *(
+        "dpnotes, Gaussian noise",
+        "variant",
+        lambda votes, rng: pate.GNMax(SIGMA).answer(votes, rng=rng),
+    ),
+    note="`count_votes`, then `GNMax.answer`",
 )
 winners(
     "dpnotes' count, floating-point noise",
