@@ -559,10 +559,13 @@ def _optimum(
     if model.objective == "erm":
         return data.once(key, lambda: fitted(without_noise))
     if _by_quadrature(model, softmax):
-        half_widths, weights = uniform_rule(promise.dimension, model.draws)
-        lengths = np.linalg.norm(rows, axis=1)[:, np.newaxis]
-        average = over_intervals(promise.noise_scale * lengths * half_widths, weights)
-        return data.once((*key, promise.noise_scale, model.draws), lambda: fitted(average))
+
+        def by_quadrature() -> NDArray[np.float64]:
+            half_widths, weights = uniform_rule(promise.dimension, model.draws)
+            lengths = np.linalg.norm(rows, axis=1)[:, np.newaxis]
+            return fitted(over_intervals(promise.noise_scale * lengths * half_widths, weights))
+
+        return data.once((*key, promise.noise_scale, model.draws), by_quadrature)
     noise = l2_laplace_noise(promise.dimension, promise.noise_scale, size=model.draws, rng=rng)
     if softmax:
         noise = noise.reshape(model.draws, -1, rows.shape[1])
