@@ -126,7 +126,7 @@ CONTRACT = {
         "lnmax_error_probability(votes, gamma, *, method='bound')",
         "gnmax_log_error_probability(votes, sigma)",
         "gnmax_rdp(votes, sigma, orders)",
-        "release_cost(mechanism, votes, delta, *, answered, order, beta, scale, rng=None)",
+        "release_cost(mechanism, votes, delta, *, answered, rng=None)",
     ],
     "private_auc": [
         "auc(labels, scores, *, ties='half')",

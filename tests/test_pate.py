@@ -1464,6 +1464,38 @@ def test_a_released_cost_is_the_true_one_with_noise_of_its_smooth_sensitivity():
         assert float(released) == pytest.approx(total.epsilon + noise, abs=1e-6)
 
 
+def test_by_default_a_release_takes_its_parameters_from_public_numbers(monkeypatch):
+    taken = []
+
+    def take(order, beta, scale):
+        taken.append((order, beta, scale))
+        return 0.1
+
+    monkeypatch.setattr(release, "gnss_rdp", take)
+    monkeypatch.setattr(release, "_gnss_epsilon", lambda *_: 1.0)
+    answered = np.arange(40) % 4 == 0
+    ask, rng = pate.ConfidentGNMax(20, 15, 40), np.random.default_rng(4)
+    for spread in ([0.9, 0.05, 0.05], [0.4, 0.3, 0.3]):
+        table = rng.multinomial(60, spread, size=40)
+        pate.release_cost(ask, table, 1e-5, answered=answered, rng=0)
+    [first, second] = taken
+    assert first == second
+    order, beta, _ = first
+    mu = math.sqrt(40 / 15**2 + 20 / 40**2)
+    assert order == pytest.approx(1 + math.sqrt(2 * math.log(1e5)) / mu)
+    assert beta * order == pytest.approx(0.3)
+
+
+def test_the_usual_release_shifts_by_a_twentieth_of_the_fixed_cost():
+    ask = pate.ConfidentGNMax(200, 150, 40)
+    order, beta, scale = release._usual_parameters(ask, 640, 286, 1e-5, None)
+    left = 1 - order * (1 - math.exp(-2 * beta))
+    shift = order * math.exp(-2 * beta) / (2 * scale**2 * left)
+    assert shift == pytest.approx(0.05 * float(ask.cost(640, 1e-5, answers=286)))
+    assert pate.gnss_rdp(order, beta, scale) < 1.2 * shift
+    assert all(pate.gnmax_sensitivity_conditions(40, order, 10))
+
+
 def test_a_release_says_what_it_costs_itself():
     released = pate.release_cost(votes=[[50, 10]] * 9, **RELEASE, answered=[True] * 9, rng=0)
     orders = np.linspace(1.01, 25, 2000)

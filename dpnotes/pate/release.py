@@ -364,9 +364,9 @@ def release_cost(
     delta: float,
     *,
     answered: ArrayLike,
-    order: float,
-    beta: float,
-    scale: float,
+    order: float | None = None,
+    beta: float | None = None,
+    scale: float | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Release:
     """Release what confident GNMax has cost, with noise that hides any one teacher.
@@ -381,12 +381,12 @@ def release_cost(
         The probability with which the loss may be larger, strictly between 0 and 1.
     answered : array_like of bool, shape (queries,)
         Which queries were answered, as everybody saw.
-    order : float
+    order : float, optional
         The Rényi order at which the cost is counted, above 1. Like `beta` and `scale` it must be
-        chosen without a look at the votes.
-    beta : float
+        chosen without a look at the votes: from public numbers, or on votes that are public.
+    beta : float, optional
         How fast the smooth sensitivity may change; below -log(1 - 1 / order) / 2.
-    scale : float
+    scale : float, optional
         The deviation of the noise, in smooth sensitivities, from 1e-9 to 1e9.
     rng : Generator, int or None
         Where the randomness comes from, as in `numpy.random.default_rng`.
@@ -407,22 +407,32 @@ def release_cost(
 
     Notes
     -----
+    The defaults follow from public numbers: the mechanism, delta, and how many queries there were
+    and were answered. The order is the best for the fixed cost, 1 + sqrt(2 log(1 / delta)) / mu; a
+    larger one counts agreement better, and more of it is noise. beta is 0.3 / order; more would
+    make the release dear, less the sensitivity large. The scale lets a shift by one smooth
+    sensitivity cost 5 % of the fixed cost; more of that would only add to the value. On the
+    released votes of MNIST, SVHN and Adult all three are close to the best that we found.
+
     The Gaussian noise is made of floats, and the sum rounded to six digits after the point, which
     leaves nothing of its last bits.
 
     Examples
     --------
-    >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
-    >>> released = release_cost(ask, [[240, 10]] * 100, 1e-5, answered=[True] * 100,
-    ...     order=20, beta=0.01, scale=20.0, rng=0)
-    >>> released.delta
-    1e-05
+    >>> ask = ConfidentGNMax(threshold=150, sigma_threshold=60, sigma=40)
+    >>> released = release_cost(ask, [[240, 10]] * 400, 1e-5, answered=[True] * 400, rng=0)
+    >>> round(float(released), 2), round(float(ask.cost(400, 1e-5)), 2)
+    (2.0, 3.3)
     """
     if not isinstance(mechanism, ConfidentGNMax):
         raise TypeError(f"mechanism must be a ConfidentGNMax, got {type(mechanism).__name__}")
     table, single = check_votes(votes, at_least=1)
     delta = check_probability("delta", delta)
     answered = check_answered(answered, table, single)
+    usual = _usual_parameters(mechanism, len(table), int(answered.sum()), delta, order)
+    order, beta, scale = (
+        usual[i] if given is None else given for i, given in enumerate((order, beta, scale))
+    )
     order = check_order(order)
     beta = check_epsilon(beta, "beta")
     scale = check_scale("scale", scale)
@@ -447,6 +457,20 @@ def release_cost(
         mechanism=f"Gaussian noise of {scale} smooth sensitivities, beta {beta}, order {order}",
         neighbours="one teacher changed, and with it one vote in every query",
     )
+
+
+def _usual_parameters(
+    mechanism: ConfidentGNMax, queries: int, answers: int, delta: float, order: float | None
+) -> tuple[float, float, float]:
+    """Return an order, a beta and a scale from public numbers; the order may be given."""
+    if order is None:
+        order = 1 + math.sqrt(-2 * math.log(delta)) / mechanism._mu(queries, answers)
+    order = check_order(order)
+    beta = 0.3 / order
+    share = 0.05 * float(mechanism.cost(queries, delta, answers=answers))
+    left = 1 + order * math.expm1(-2 * beta)
+    scale = math.exp(-beta) * math.sqrt(order / 2 / left / max(share, 1e-12))
+    return order, beta, min(max(scale, 1e-9), 1e9)
 
 
 def _improved(rdp: float, order: float, delta: float) -> float:
