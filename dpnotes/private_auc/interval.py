@@ -76,7 +76,10 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     out of k / r(t) records, where r(t) is the largest variance that scores of either class can
     give, over t (1 - t): we fitted it to what a search over all shapes found, which was
     less. The other has a Poisson number of negatives above all positives. Both hold for any number
-    of negatives, and allow for class sizes that vary from sample to sample.
+    of negatives, and allow for class sizes that vary from sample to sample. This is no proof for
+    every shape of scores: over 20,000 samples each, with 50, 100 and 1,000 records of either class,
+    eight shapes with and without ties, and epsilon 0.1, 1 and 10, intervals at 95 % held the truth
+    at least 95.0 % of the time and those at 90 % at least 90.5 %.
 
     Examples
     --------
