@@ -59,6 +59,15 @@ SOME_QUERIES = [*QUERIES, {ValueError: [0]}]
 SEVERAL = [[3, 240], [9, 1]]
 ASK = pate.ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
 
+
+def unless_left_out(tables):
+    """Return what is refused where None stands for a default."""
+    return [
+        {error: [v for v in values if v is not None] for error, values in table.items()}
+        for table in tables
+    ]
+
+
 WORKING_CALLS = {
     pate: {
         "partition": {"n": 10, "teachers": 3, "rng": 0},
@@ -143,9 +152,9 @@ REFUSED = {
             "votes": [NOT_VOTES, NO_QUERY],
             "delta": DELTA,
             "answered": ANSWERED,
-            "order": ORDER,
-            "beta": [*POSITIVE, {ValueError: [0.04, 1.0]}],
-            "scale": SCALE,
+            "order": unless_left_out(ORDER),
+            "beta": unless_left_out([*POSITIVE, {ValueError: [0.04, 1.0]}]),
+            "scale": unless_left_out(SCALE),
         },
     }
 }
