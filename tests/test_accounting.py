@@ -457,5 +457,5 @@ def test_too_many_different_epsilons_are_refused_rather_than_waited_for():
 def test_binomial_sums_are_those_of_scipy():
     losses, chances = accounting._listed(np.array([0.3]), np.array([50]))
     expected = stats.binom.pmf(np.arange(51), 50, 1 / (1 + math.exp(-0.3)))
-    assert chances == pytest.approx(expected, rel=1e-11)
+    assert chances == pytest.approx(expected, rel=1e-11, abs=0)
     assert losses[[0, -1]] == pytest.approx([-15, 15])

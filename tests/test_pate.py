@@ -403,7 +403,7 @@ def test_the_bound_is_never_below_the_exact_chance_and_equal_for_two_classes(vot
     log_bound = pate.gnmax_log_error_probability(votes, scale)
     assert log_exact <= log_bound + 1e-9
     if len(votes) == 2:
-        assert exact == pytest.approx(bound, rel=1e-10)
+        assert exact == pytest.approx(bound, rel=1e-10, abs=0)
         assert log_exact == pytest.approx(log_bound, abs=1e-9)
 
 
@@ -713,7 +713,7 @@ def test_a_sure_refusal_costs_as_little_as_a_sure_answer():
     refused, answered = (
         pate.ConfidentGNMax(200, 20, 1.0).rdp([top, 0], 3, answered=np.False_) for top in (50, 350)
     )
-    assert refused == pytest.approx(answered, rel=1e-12)
+    assert refused == pytest.approx(answered, rel=1e-12, abs=0)
     assert refused < 1e-6 * 3 / (2 * 20**2)
 
 
@@ -1009,14 +1009,14 @@ def test_where_no_noise_is_loud_enough_or_the_least_is_too_loud():
     with pytest.raises(ValueError, match="epsilon must be larger: no noise is loud enough"):
         pate.GNMax.for_cost(1e-9, 1e-12, 10)
     ask = pate.GumbelMax.for_cost(1e12, 1e-5, 3)
-    assert ask.scale == pytest.approx(1e-9, rel=1e-6)
+    assert ask.scale == pytest.approx(1e-9, rel=1e-6, abs=0)
     assert float(ask.cost(3, 1e-5)) <= 1e12
     with pytest.raises(ValueError, match="epsilon must be larger: no noise is loud enough"):
         pate.ConfidentGNMax.for_cost(
             0.001, 1e-12, 10**6, answers=10**6, threshold=200, ratio=1000.0
         )
     ask = pate.ConfidentGNMax.for_cost(1e30, 1e-5, 3, answers=2, threshold=1, ratio=5)
-    assert ask.sigma == pytest.approx(1e-9, rel=1e-6)
+    assert ask.sigma == pytest.approx(1e-9, rel=1e-6, abs=0)
 
 
 # What it costs at these votes.

@@ -94,7 +94,7 @@ def test_the_law_is_that_of_independent_bits(p, q):
         bits = [report >> j & 1 for j in range(3)]
         ones = [p if j == category else q for j in range(3)]
         expected = math.prod(one if bit else 1 - one for bit, one in zip(bits, ones, strict=True))
-        assert law[category, report] == pytest.approx(expected, rel=1e-14)
+        assert law[category, report] == pytest.approx(expected, rel=1e-14, abs=0)
 
 
 def exact_odds(p, q):
@@ -142,9 +142,9 @@ def exp_in_60_digits(power):
 def test_the_schemes_are_the_published_ones(cost):
     half, rare = probabilities(cost)
     assert half == 0.5
-    assert rare == pytest.approx(1 / (math.exp(cost) + 1), rel=1e-14)
+    assert rare == pytest.approx(1 / (math.exp(cost) + 1), rel=1e-14, abs=0)
     p, q = probabilities(cost, "symmetric")
-    assert q == pytest.approx(1 / (math.exp(cost / 2) + 1), rel=1e-14)
+    assert q == pytest.approx(1 / (math.exp(cost / 2) + 1), rel=1e-14, abs=0)
     assert p == pytest.approx(1 - q, rel=1e-15)
 
 
