@@ -1,0 +1,391 @@
+"""Every mechanism that a page builds by hand costs what the page says, and a broken copy more."""
+
+import ast
+import math
+from functools import lru_cache
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from by_hand import (
+    BOOK,
+    TAGS,
+    Claim,
+    adds_noise,
+    cells,
+    drawing_functions,
+    exact_distribution,
+    name_of,
+    names_of,
+    notebooks,
+)
+
+from dpnotes.accounting import gaussian_cost
+from dpnotes.audit import epsilon_lower_bound, exact_epsilon
+
+PAGES = {name_of(notebook): notebook for notebook in notebooks()}
+
+
+SCHOOLS = ["HS-grad", "Bachelors", "Masters", "Doctorate"]
+
+
+def school_table(*schooling):
+    """Return people of whom every other one earns much."""
+    incomes = [place % 2 == 0 for place in range(len(schooling))]
+    return pd.DataFrame({"education": schooling, "income": incomes})
+
+
+def rates_of(page):
+    """Run the noisy rates of a page; the people are counted only once for each data set."""
+    counted = {}
+
+    def crosstab(schools, incomes):
+        key = (*schools, *incomes)
+        if key not in counted:
+            counted[key] = pd.crosstab(schools, incomes)
+        return counted[key]
+
+    page["pd"] = SimpleNamespace(crosstab=crosstab)
+    return lambda people, rng: page["noisy_rates"](people, rng).tolist()
+
+
+def on_rows(name, *settings):
+    """Return how to run a function of a page on a data set, with fixed settings after it."""
+    return lambda page: lambda data, rng: page[name](data, *settings, rng)
+
+
+def in_batches(draw, size=5_000):
+    """Return how to run a function of a page that draws many independent outputs at a time."""
+
+    def run(page):
+        waiting = {}
+
+        def one(data, rng):
+            if not waiting.get(id(data)):
+                waiting[id(data)] = draw(page, data, size, rng).tolist()
+            return waiting[id(data)].pop()
+
+        return one
+
+    return run
+
+
+@lru_cache
+def gaussian_sigma(epsilon, delta=1e-5):
+    """Return the noise of one Gaussian answer of sensitivity 1, by bisection."""
+    low, high = 1e-3, 1e3
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        enough = float(gaussian_cost(1 / middle, delta)) <= epsilon
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+RHO = 2.0
+
+CLAIMS = {
+    "foundations": {
+        "add_laplace_noise": Claim(
+            0.5,
+            lambda page: lambda count, rng: page["add_laplace_noise"](count, 1, 0.5, rng=rng),
+            20,
+            21,
+            ("scale=sensitivity / epsilon", "scale=sensitivity"),
+        ),
+        "noisy_count": Claim(
+            0.5,
+            lambda page: lambda people, rng: page["noisy_count"](people, rng=rng),
+            np.array([True, False, True]),
+            np.array([True, False, False]),
+            ("np.count_nonzero(data), 1, 0.5", "np.count_nonzero(data), 1, 1.0"),
+        ),
+        "noisy_rates": Claim(
+            1.0,
+            rates_of,
+            school_table("Doctorate", "Masters"),
+            school_table("Doctorate", "Doctorate"),
+            ("scale=2.0", "scale=0.2"),
+            given={"schools": SCHOOLS},
+            seen=0.05,
+        ),
+    },
+    "randomized_response": {
+        "answer": Claim(
+            math.log(3),
+            on_rows("answer"),
+            True,
+            False,
+            (
+                "if rng.integers(2) == 0:\n        return truth\n    return bool",
+                "return truth or bool",
+            ),
+            exact=True,
+        ),
+        "Memoized": Claim(
+            math.log(3),
+            lambda page: lambda truth, rng: page["Memoized"]().answer(truth, rng),
+            True,
+            False,
+            ("answer(truth, rng)\n        return", "truth\n        return"),
+            exact=True,
+        ),
+        "week_of_memory": Claim(
+            math.log(3),
+            on_rows("week_of_memory"),
+            True,
+            False,
+            ("person = Memoized()\n    return [person", "return [Memoized()"),
+            exact=True,
+        ),
+        "week_of_fresh_coins": Claim(
+            7 * math.log(3),
+            on_rows("week_of_fresh_coins"),
+            True,
+            False,
+            ("return [answer(truth, rng) for day in range(7)]", "return [truth] * 7"),
+            exact=True,
+        ),
+    },
+    "exponential_mechanism": {
+        "draw_day": Claim(
+            1.0,
+            on_rows("draw_day", 1.0),
+            np.array([1, 0, 0, 0, 0]),
+            np.array([0, 1, 0, 0, 0]),
+            ("np.exp(epsilon / 2 * np", "np.exp(2 * epsilon * np"),
+            given={"days": ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]},
+        ),
+    },
+    "pate": {
+        "noisy_winner": Claim(
+            1.0,
+            on_rows("noisy_winner", 0.5),
+            [6, 5],
+            [5, 6],
+            ("1 / gamma, votes", "0.4 / gamma, votes"),
+        ),
+    },
+    "private_auc": {
+        "noisy_auc": Claim(
+            1.0,
+            lambda page: lambda rows, rng: page["noisy_auc"](*rows, 1.0, 0.69, rng),
+            (np.array([1, 0]), np.array([1, 0])),
+            (np.array([1, 0]), np.array([0, 1])),
+            ("noise = cauchy_factor(epsilon, beta)", "noise = cauchy_factor(3 * epsilon, beta)"),
+        ),
+    },
+    "elun": {
+        "spherical_noise": Claim(
+            1.0,
+            in_batches(lambda page, w, size, rng: w + page["spherical_noise"](2, 1.0, size, rng)),
+            np.array([0.0, 0.0]),
+            np.array([1.0, 0.0]),
+            ("rng.gamma(d, scale,", "rng.gamma(d, scale / 3,"),
+        ),
+        "minimise_with_push": Claim(
+            1.0,
+            in_batches(
+                lambda page, rows, size, rng: page["minimise_with_push"](
+                    *rows, 1.0, 0.5, RHO, size, rng
+                )
+            ),
+            (np.full((3, 1), RHO), np.array([1, 1, 1])),
+            (np.full((3, 1), RHO), np.array([-1, 1, 1])),
+            ("2 * rho / left", "0.1 * rho / left"),
+            seen=0.0,
+        ),
+        "noisy_average_gradient": Claim(
+            1.0,
+            lambda page: (
+                lambda rows, rng: page["noisy_average_gradient"](
+                    *rows, np.array([-5.0]), RHO * gaussian_sigma(0.5), 2.0, rng
+                )
+            ),
+            (np.full((1, 1), RHO), np.ones(1)),
+            (np.empty((0, 1)), np.empty(0)),
+            ("rng.normal(0, sigma, w.size)", "rng.normal(0, sigma / 50, w.size)"),
+            delta=1e-5,
+            seen=0.0,
+        ),
+        "noisy_descent": Claim(
+            1.0,
+            in_batches(
+                lambda page, rows, size, rng: page["noisy_descent"](
+                    *rows, 3, page["descent_sigma"](1.0, 1e-5, 3, RHO), 0.05, size, rng
+                )
+            ),
+            (np.zeros((3, 1)), np.ones(3)),
+            (np.array([[0.0], [0.0], [RHO]]), np.ones(3)),
+            ("rate = 1 / (RHO**2 / 4 + lam)", "rate = 1 / (lengths.max() ** 2 / 4 + lam)"),
+            delta=1e-5,
+            given={"RHO": RHO},
+            seen=0.0,
+        ),
+        "public_step": Claim(
+            0.3,
+            lambda page: lambda rows, rng: page["public_step"](*rows, rng),
+            (np.zeros((3, 1)), np.ones(3)),
+            (np.array([[0.0], [0.0], [RHO]]), np.ones(3)),
+            ("rate = 1 / (RHO**2 / 4 + lam)", "rate = 1 / (lengths.max() ** 2 / 4 + lam)"),
+            delta=1e-6,
+            given={"RHO": RHO, "LAM": 0.05, "DELTA": 1e-6},
+            trials=1_500,
+            seen=0.0,
+        ),
+        "private_quantile": Claim(
+            1.0,
+            lambda page: (
+                lambda lengths, rng: page["private_quantile"](
+                    lengths, 1 / 3, np.array([0.5, 1.5, 2.5]), 1.0, rng
+                )
+            ),
+            np.array([1.0, 1.0, 2.0]),
+            np.array([1.0, 2.0, 2.0]),
+            ("utilities = -np.abs(", "utilities = -8 * np.abs("),
+            seen=0.05,
+        ),
+    },
+    "unary_encoding": {
+        "perturb": Claim(
+            math.log(9),
+            on_rows("perturb", 0.75, 0.25),
+            [1, 0, 0],
+            [0, 1, 0],
+            ("int(rng.random() < (p", "int(rng.random() < (0.9"),
+            exact=True,
+        ),
+    },
+}
+
+# What draws on a page and is no private mechanism: a leak that the page shows, or a simulation.
+OTHERS = {
+    "foundations": {"careless_count": "leaky", "noise": "simulation"},
+    "randomized_response": {"careless_answer": "leaky"},
+    "unary_encoding": {"perturb_with_one_draw": "leaky"},
+    "exponential_mechanism": {"first_labels_kept": "leaky"},
+    "elun": {
+        "step_from_the_longest_row": "leaky",
+        "mean_with_noise_per_column": "leaky",
+        "mean_clipped_at_longest": "leaky",
+        "seeded_service": "leaky",
+        # Mechanisms of the package, run many times.
+        "choose_and_fit": "simulation",
+        "private_weights": "simulation",
+        "over_lambdas": "simulation",
+        "accuracy_with": "simulation",
+        "strong_advantage": "simulation",
+        "weak_advantage": "simulation",
+        "split_quarter": "simulation",
+        "worst_log_ratio": "simulation",
+    },
+    "pate": {"train_student": "simulation", "one_release": "simulation"},
+    "private_auc": {
+        "follows_local_sensitivity": "leaky",
+        "raises_for_one_class": "leaky",
+        "noise_of_one_in_n": "leaky",
+        "neighbours_like_figure_one": "simulation",
+        "draw_test_set": "simulation",
+        "simulated_errors": "simulation",
+    },
+    "symmetric_loss": {
+        "private_rows": "simulation",
+        "fit_digits": "simulation",
+        "models_of": "simulation",
+    },
+}
+
+
+def claims():
+    return [
+        pytest.param(PAGES[page], claim, id=f"{page}-{name}")
+        for page in CLAIMS
+        for name, claim in CLAIMS[page].items()
+    ]
+
+
+def audited(notebook, claim, change=("", "")):
+    """Return the exact cost of a mechanism of coins, or a lower bound on that of another."""
+    mechanism = claim.run(names_of(notebook, change, claim.given))
+    if not claim.exact:
+        return epsilon_lower_bound(
+            lambda data, *, rng: mechanism(data, rng),
+            claim.first,
+            claim.second,
+            trials=claim.trials,
+            confidence=0.999,
+            delta=claim.delta,
+            rng=1,
+        )
+    rows = [exact_distribution(mechanism, data) for data in (claim.first, claim.second)]
+    outputs = sorted(set().union(*rows))
+    return exact_epsilon([[row.get(output, 0.0) for output in outputs] for row in rows])
+
+
+@pytest.mark.parametrize(("notebook", "claim"), claims())
+def test_a_mechanism_of_a_page_costs_what_the_page_says(notebook, claim):
+    cost = audited(notebook, claim)
+    if claim.exact:
+        assert cost == pytest.approx(claim.epsilon, rel=1e-9)
+    else:
+        # An audit that sees next to nothing would pass whatever it is given.
+        assert claim.seen * claim.epsilon <= cost <= claim.epsilon
+
+
+@pytest.mark.parametrize(("notebook", "claim"), claims())
+def test_a_broken_copy_of_a_mechanism_of_a_page_is_caught(notebook, claim):
+    assert audited(notebook, claim, claim.broken) > claim.epsilon * (1 + 1e-6)
+
+
+def kinds_of(page, tree):
+    """Return what the functions of a cell are that draw; "undecided" where nobody has said it."""
+    kinds = {}
+    for name in drawing_functions(tree):
+        kinds[name] = "mechanism" if name in CLAIMS.get(page, {}) else None
+        kinds[name] = kinds[name] or OTHERS.get(page, {}).get(name, "undecided")
+    return kinds
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_function_that_draws_is_audited_or_promises_nothing(page):
+    for source, tags, tree in cells(PAGES[page]):
+        kinds = kinds_of(page, tree)
+        if kinds or adds_noise(tree):
+            assert tags & TAGS == set(kinds.values() or {"simulation"}), (kinds, source)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_decided_here_stands_on_the_page(page):
+    found = {name for _, _, tree in cells(PAGES[page]) for name in drawing_functions(tree)}
+    assert found == {*CLAIMS.get(page, {}), *OTHERS.get(page, {})}
+
+
+def test_a_new_mechanism_could_not_be_forgotten():
+    for code in (
+        "def f(data, rng): return g(data, rng)",
+        "def f(x): return rr.privatize(x, 1.0, rng=3)",
+        "def f(x): return x + np.random.default_rng(3).normal()",
+        "def f(x): return x + stats.cauchy.rvs()",
+        "class A:\n    def f(self, seed): return 1",
+    ):
+        tree = ast.parse(code)
+        assert list(kinds_of("foundations", tree).values()) == ["undecided"], code
+    assert adds_noise(ast.parse("y = x + rng.laplace()"))
+    assert not adds_noise(ast.parse("y = x.laplace()"))
+    assert drawing_functions(ast.parse("def f(x): return x.choice() + 1")) == []
+
+
+def test_coins_and_dice_are_enumerated_exactly():
+    def both(data, rng):
+        u = rng.random()
+        return bool(u < 0.3), bool(u < 0.5), int(rng.integers(2)), (rng.random(2) < data).tolist()
+
+    found = exact_distribution(both, 0.25)
+    assert len(found) == 3 * 2 * 4
+    assert found[repr((True, True, 0, [True, True]))] == pytest.approx(0.3 / 2 / 16)
+    assert found[repr((False, True, 1, [False, True]))] == pytest.approx(0.2 / 2 * 3 / 16)
+
+
+def test_pages_are_found_in_every_folder_of_the_book():
+    assert {notebook.parent for notebook in PAGES.values()} >= {BOOK}
+    assert np.all([path.suffix == ".ipynb" for path in PAGES.values()])
