@@ -1,7 +1,8 @@
 """Label privacy: hand out a column of labels, each of which may be false.
 
 The features of the records are public and the label of each is private: neighbours differ in one
-label. `privatize` is randomized response on two classes, and `epsilon` is what it costs.
+label. `privatize` is randomized response on two classes, and `epsilon` is what it costs. A model
+that is trained on private labels costs no more; `symmetric_loss` makes the most of them.
 
 The exponential mechanism of McSherry and Talwar (2007) on the whole column, with the number of
 kept labels as utility, is the same mechanism at half of the epsilon that it states. Bi and

@@ -39,8 +39,9 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     at_least : int
         The fewest records that the smaller class (for average precision: the positives) can have.
         It must be public: a plan of the study, a law that sets a quota, or a noisy count less a
-        margin for its noise will do. If there are fewer, the interval is too narrow. The guess of
-        the release is no such bound.
+        margin for its noise will do (`private_confusion.release_confusion_matrix` counts both
+        classes). If there are fewer, the interval is too narrow. The guess of the release is no
+        such bound.
     confidence : float
         How often such intervals hold the truth, strictly between 0 and 1.
 
