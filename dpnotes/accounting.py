@@ -511,8 +511,10 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
 
     if mu == 0 or excess(0.0) <= 0:
         return PrivacyCost(0.0, delta)
-    # Phi alone is below delta here, by Chernoff's bound.
+    # Phi alone is below delta here, by Chernoff's bound; mu^2 / 2 is nearly all of it in the end.
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)))
+    if mu > 1e8:
+        return PrivacyCost(high, delta)
     epsilon = optimize.brentq(excess, 0.0, high, xtol=_SMALLEST, rtol=1e-13)
     return PrivacyCost(float(epsilon), delta)
 
@@ -792,24 +794,23 @@ def _backward_induction(
     left = step * np.arange(-math.ceil(reach / step), math.ceil(2 * reach / step) + 1)
     value = -np.expm1(np.minimum(left, 0.0))
     width, odds = math.expm1(step), math.expm1(epsilon)
+    # A row a cell: losses t from cell * step to (cell + 1) * step, and t - epsilon.
+    factor = np.exp(step * np.arange(1, fineness + 1))[:, np.newaxis]
     for _ in range(queries):
         padded = np.concatenate([np.ones(fineness + 1), value, np.full(fineness + 1, value[-1])])
-        drop = np.diff(padded)
-        value = np.zeros_like(value)
-        for cell in range(fineness):
-            # Losses t from cell * step to (cell + 1) * step, and t - epsilon.
-            first = slice(fineness - cell, fineness - cell + value.size)
-            second = slice(first.start + fineness, first.stop + fineness)
-            gap = padded[first] - padded[second]
-            slope = (drop[first] - drop[second]) / width
-            rest, factor = drop[second] / width, math.exp((cell + 1) * step)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                inside = np.sqrt(factor * (slope - gap) / (slope * (odds + 1) + odds * rest)) - 1
-            inside = np.nan_to_num(np.clip(inside, 0.0, width))
-            for x in (inside, 0.0, width):
-                chance = (odds + 1 - factor / (1 + x)) / odds
-                reached = padded[second] + rest * x + chance * (gap + slope * x)
-                np.maximum(value, reached, out=value)
+        rows = np.lib.stride_tricks.sliding_window_view(padded, value.size)
+        drops = np.lib.stride_tricks.sliding_window_view(np.diff(padded) / width, value.size)
+        second, rest = rows[2 * fineness : fineness : -1], drops[2 * fineness : fineness : -1]
+        gap = rows[fineness:0:-1] - second
+        slope = drops[fineness:0:-1] - rest
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = np.sqrt(factor * (slope - gap) / (slope * (odds + 1) + odds * rest)) - 1
+        inside = np.nan_to_num(np.clip(inside, 0.0, width))
+        # The upper end of a cell is the lower end of the one before; of the first it is t = 0.
+        for x in (inside, 0.0):
+            chance = (odds + 1 - factor / (1 + x)) / odds
+            reached = second + rest * x + chance * (gap + slope * x)
+            np.maximum(value, reached.max(axis=0), out=value)
         np.minimum(value, 1.0, out=value)
     after = int(np.flatnonzero(value <= delta)[0]) if value[-1] <= delta else -1
     if after < 1:

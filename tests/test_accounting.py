@@ -138,6 +138,13 @@ def test_the_delta_of_gaussian_noise_has_its_digits_where_its_two_terms_cancel(m
         assert accounting._log_gaussian_delta(epsilon, mu) == pytest.approx(expected, abs=1e-9)
 
 
+def test_hardly_any_noise_costs_next_to_half_the_square():
+    for mu in (0.9e8, 1.1e8, 1e20, 1e150):
+        assert float(gaussian_cost(mu, 1e-5)) == pytest.approx(mu * mu / 2, rel=1e-6)
+    assert float(gaussian_cost(0.99e8, 1e-5)) < float(gaussian_cost(1.01e8, 1e-5))
+    assert float(gaussian_cost(1e200, 1e-5)) == math.inf
+
+
 def test_gaussian_answers_compose_to_one_with_less_noise():
     assert compose_gaussian(20.0, 400, 1e-6) == gaussian_cost(1.0, 1e-6)
     assert float(compose_gaussian(20.0, 0, 1e-6)) == 0.0
