@@ -165,7 +165,9 @@ def laplace_losses(loss, queries, cells):
     return losses, np.maximum(together, 0.0)
 
 
-@pytest.mark.parametrize(("loss", "queries"), [(0.05, 200), (0.5, 10), (2.0, 3), (0.01, 50)])
+@pytest.mark.parametrize(
+    ("loss", "queries"), [(0.05, 200), (0.5, 10), (2.0, 3), (0.01, 50), (6.0, 4)]
+)
 def test_laplace_noise_costs_more_than_a_limit_from_below_and_hardly_more(loss, queries):
     pytest.importorskip("dp_accounting")
     limit = smallest_epsilon(*laplace_losses(loss, queries, 4000), 1e-5)
@@ -277,6 +279,23 @@ def test_the_adaptive_bound_lies_just_above_what_an_adversary_reaches(epsilon, q
     assert reached_by_adapting(epsilon, queries, above, 40) <= 1e-4
     assert reached_by_adapting(epsilon, queries, 0.99 * below, 40) > 1e-4
     assert float(compose_bounded_range(epsilon, queries, 1e-4, adaptive=False)) <= bound
+
+
+@pytest.mark.parametrize(("epsilon", "queries"), [(1.0, 6), (3.0, 4), (0.1, 40)])
+def test_a_coarser_grid_of_choices_only_gives_a_larger_bound(epsilon, queries):
+    simple = float(epsilon_from_zcdp(queries * epsilon**2 / 8, 1e-4))
+    bounds = [
+        accounting._backward_induction(epsilon, queries, 1e-4, fineness, simple)
+        for fineness in (128, 32, 8, 4, 2, 1)
+    ]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] > 1.01 * bounds[0]
+
+
+@pytest.mark.parametrize("part", [0.52, 0.6, 0.8, 1.0])
+def test_what_leaves_the_window_of_an_adversary_only_raises_the_bound(part):
+    wide = accounting._backward_induction(0.1, 40, 1e-4, 16, 3.0)
+    assert accounting._backward_induction(0.1, 40, 1e-4, 16, part * wide) > wide * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 30.0])
