@@ -49,6 +49,8 @@ _CELLS = 1 << 15  # of a grid of losses
 _BEYOND = 1e-12  # of delta may lie beyond the grid
 _WORK = 1 << 25  # cells times choices times queries, for adaptive questions
 _SMALLEST = 5e-324
+_ON_A_GRID = (1e-100, 1e6)  # sums of epsilons for which a grid of losses has its digits
+_HARDLY_ANY_NOISE = 1e8  # a mu, or the square root of a rho, so large that bounds are exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,10 @@ class PrivacyCost:
     def __float__(self) -> float:
         """Return epsilon."""
         return self.epsilon
+
+    def __format__(self, spec: str) -> str:
+        """Write epsilon as the format says, and the whole cost where it says nothing."""
+        return format(self.epsilon, spec) if spec else repr(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -269,13 +275,16 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     delta = check_probability("delta", delta)
     if -math.expm1(-rho) <= delta * delta:
         return PrivacyCost(0.0, delta)
+    if rho > _HARDLY_ANY_NOISE**2:
+        # The best of the classic conversion; next to 1 an order has no digits.
+        return PrivacyCost(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
 
     def epsilon(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
         return float(_improved(rho * order, order, delta))
 
     # The classic conversion is smallest at this excess over 1, and the improved one nearby.
-    centre = 0.5 * math.log(-math.log(delta) / rho)
+    centre = 0.5 * (math.log(-math.log(delta)) - math.log(rho))
     found = optimize.minimize_scalar(
         epsilon, bounds=(centre - 8, centre + 8), method="bounded", options={"xatol": 1e-10}
     )
@@ -345,6 +354,9 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
     if math.prod(int(count) + 1 for count in counts) <= _FEW:
         losses, chances, infinite = *_listed(values, counts), 0.0
     elif counts.sum() <= 10**4:
+        if not _ON_A_GRID[0] < most < _ON_A_GRID[1]:
+            # Nobody is more than `most` likelier to see one thing than another.
+            return PrivacyCost(0.0 if most <= delta else most, delta)
         losses, chances, infinite = _on_a_grid(np.repeat(values, counts), delta)
     else:
         raise ValueError(
@@ -375,7 +387,7 @@ def _on_a_grid(epsilons: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarr
     """Return losses on a grid that spread wider than the true ones, and the chance of more."""
     # Hoeffding: a sum lies beyond this reach with a small part of the probability delta.
     drift = float(epsilons @ np.tanh(epsilons / 2))
-    spread = math.sqrt(2 * float(epsilons @ epsilons) * math.log(1 / (_BEYOND * delta)))
+    spread = math.sqrt(2 * float(epsilons @ epsilons) * (-math.log(_BEYOND) - math.log(delta)))
     reach = min(float(epsilons.sum()), drift + spread)
     step = 2 * reach / _CELLS
     # Each answer's spread may lead one cell further.
@@ -421,11 +433,30 @@ def _epsilon_of(losses: np.ndarray, chances: np.ndarray, delta: float) -> float:
     above = np.cumsum(chances)
     with np.errstate(divide="ignore"):
         log_ratios = np.logaddexp.accumulate(np.log(chances) - losses)
-    enough = np.flatnonzero(above - np.exp(losses + log_ratios) > delta)
-    last = int(enough[0]) - 1 if enough.size else losses.size - 1
+    # At a loss itself only larger ones count: nothing is left to rounding at the largest.
+    reached = above[:-1] - np.exp(losses[1:] + log_ratios[:-1])
+    enough = np.flatnonzero(reached > delta)
+    last = int(enough[0]) if enough.size else losses.size - 1
     if last < 0 or above[last] <= delta:
         return 0.0
-    return max(0.0, math.log(above[last] - delta) - float(log_ratios[last]))
+    epsilon = max(0.0, math.log(above[last] - delta) - float(log_ratios[last]))
+    return _polished(min(epsilon, float(losses[0])), losses, chances, delta)
+
+
+def _polished(epsilon: float, losses: np.ndarray, chances: np.ndarray, delta: float) -> float:
+    """Improve an epsilon by Newton's method, on a sum in which nothing cancels."""
+    for _ in range(20):
+        larger = losses > epsilon
+        ahead = epsilon - losses[larger]
+        excess = float(chances[larger] @ -np.expm1(ahead)) - delta
+        slope = float(chances[larger] @ np.exp(ahead))
+        if slope == 0:
+            break
+        better = max(0.0, epsilon + excess / slope)
+        if abs(better - epsilon) <= 1e-14 * epsilon:
+            break
+        epsilon = better
+    return epsilon
 
 
 # Noise on numbers.
@@ -509,12 +540,12 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
     def excess(epsilon: float) -> float:
         return _log_gaussian_delta(epsilon, mu) - math.log(delta)
 
-    if mu == 0 or excess(0.0) <= 0:
-        return PrivacyCost(0.0, delta)
     # Phi alone is below delta here, by Chernoff's bound; mu^2 / 2 is nearly all of it in the end.
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)))
-    if mu > 1e8:
+    if mu > _HARDLY_ANY_NOISE:
         return PrivacyCost(high, delta)
+    if mu == 0 or excess(0.0) <= 0:
+        return PrivacyCost(0.0, delta)
     epsilon = optimize.brentq(excess, 0.0, high, xtol=_SMALLEST, rtol=1e-13)
     return PrivacyCost(float(epsilon), delta)
 
@@ -596,8 +627,8 @@ def _compose_laplace(loss: float, queries: int, delta: float) -> PrivacyCost:
 
 def _equal_epsilons(epsilon: float, queries: int, delta: float) -> float:
     """Return the epsilon of `compose` for equal epsilons."""
-    if queries == 0:
-        return 0.0
+    if queries == 0 or epsilon * queries > 1e300:
+        return epsilon * queries
     losses, chances = _listed(np.array([epsilon]), np.array([queries]))
     return min(epsilon * queries, _epsilon_of(losses, chances, delta))
 
@@ -880,6 +911,8 @@ def _check_epsilons(epsilons: ArrayLike) -> np.ndarray:
             f"epsilons must be a list of at most {_MOST_QUERIES} numbers, got shape {array.shape}"
         )
     array = array.astype(float)
-    if not np.all(np.isfinite(array) & (array >= 0)) or not math.isfinite(array.sum()):
-        raise ValueError("epsilons must be finite and at least 0; one is not")
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()
+    if not (np.all(array >= 0) and np.isfinite(total)):
+        raise ValueError("epsilons must be at least 0, and their sum finite; one is not")
     return array

@@ -90,6 +90,14 @@ def test_the_bound_stays_close_for_thousands_of_queries(queries, epsilon, delta,
     assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
 
 
+@pytest.mark.parametrize("places", [-9, -5, -4, -1, 0, 1, 3, 5, 9])
+def test_no_chance_is_lost_when_losses_are_shifted(places):
+    chances, target = np.array([0.1, 0.2, 0.3, 0.25, 0.15]), np.zeros(5)
+    infinite = accounting._shift_into(target, chances, places, 0.5)
+    assert target.sum() + infinite == pytest.approx(0.5)
+    assert infinite == pytest.approx(0.5 * chances[max(0, 5 - max(places, 0)) :].sum())
+
+
 @pytest.mark.parametrize("part", [1e-3, 0.3, 1.0])
 def test_what_lies_beyond_the_grid_counts_as_an_infinite_loss(part, monkeypatch):
     exact = float(compose([0.1] * 1000, 1e-5))
@@ -116,6 +124,53 @@ def test_extreme_epsilons_give_a_number_that_is_at_most_their_sum(epsilons):
     assert 0 <= float(compose(epsilons, 1e-5)) <= sum(epsilons)
 
 
+@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-17])
+@pytest.mark.parametrize(
+    ("epsilons", "least"),
+    [([0.1] * 30, 2.999), ([10.0], 9.999), ([1000.0, 1e-5] * 20, 20_000), ([5.0] * 40, 199.99)],
+)
+def test_a_delta_below_the_rounding_of_sums_does_not_make_answers_free(epsilons, least, delta):
+    assert least <= float(compose(epsilons, delta)) <= sum(epsilons) * (1 + 1e-12)
+
+
+def test_a_delta_below_the_rounding_of_sums_costs_the_sum_on_a_grid_and_with_laplace_noise():
+    epsilons = np.linspace(0.1, 0.2, 30)
+    for delta in (5e-324, 1e-300, 1e-17):
+        assert float(compose(epsilons, delta)) == pytest.approx(4.5, rel=1e-6)
+        assert float(compose_laplace(1.0, 5, delta)) == pytest.approx(5.0, rel=1e-6)
+
+
+def test_tiny_losses_have_their_digits_where_rounding_is_larger_than_delta():
+    # Worked out with sixty digits.
+    assert float(compose([1e-12] * 100, 1e-20)) == pytest.approx(5.5472040392194484e-11, rel=1e-12)
+    assert float(compose([1e-16] * 100, 1e-20)) == pytest.approx(3.8775064121661623e-15, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-30, 1e5, 1e200])
+@pytest.mark.parametrize("delta", [5e-324, 1e-5, 0.9])
+def test_many_different_extreme_epsilons_cost_something_up_to_their_sum(size, delta):
+    epsilons = np.linspace(size, 2 * size, 30)
+    cost = float(compose(epsilons, delta))
+    assert 0 <= cost <= epsilons.sum()
+    if size > delta:
+        assert cost > 0 or delta == 0.9
+
+
+def test_hardly_any_noise_costs_a_finite_bound_and_no_error():
+    assert float(gaussian_cost(1e150, 1e-5)) == pytest.approx(5e299)
+    assert float(compose_gaussian(1e-10, 10**9, 1e-5)) == pytest.approx(5e28)
+    assert float(epsilon_from_zcdp(1e300, 1e-5)) == pytest.approx(1e300)
+    assert 0 < float(epsilon_from_zcdp(1e-320, 5e-324)) < 1e-150
+    assert float(compose_laplace(1e-300, 5, 1e-5)) == pytest.approx(5e300)
+
+
+def test_the_costs_of_hardly_any_noise_meet_those_of_a_little_more():
+    for below in (gaussian_cost(0.999999e8, 1e-5), epsilon_from_zcdp(0.999999e16, 1e-5)):
+        assert math.isfinite(float(below))
+    assert float(gaussian_cost(1e8, 1e-5)) <= float(gaussian_cost(1.000001e8, 1e-5))
+    assert float(epsilon_from_zcdp(1e16, 1e-5)) <= float(epsilon_from_zcdp(1.000001e16, 1e-5))
+
+
 # Noise on numbers.
 
 
@@ -136,6 +191,13 @@ def test_the_delta_of_gaussian_noise_has_its_digits_where_its_two_terms_cancel(m
             exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
             expected = float(mpmath.log(exact))
         assert accounting._log_gaussian_delta(epsilon, mu) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("mu", [2e4, 1e6, 5e7])
+def test_the_second_term_of_gaussian_noise_vanishes_where_there_is_hardly_any(mu):
+    # exp(epsilon) Phi(-epsilon / mu - mu / 2) is below phi / mu here.
+    normal = mu * mu / 2 - mu * stats.norm.ppf(1e-5)
+    assert float(gaussian_cost(mu, 1e-5)) == pytest.approx(normal, rel=1e-8)
 
 
 def test_hardly_any_noise_costs_next_to_half_the_square():
@@ -386,7 +448,12 @@ def test_a_secret_cost_does_not_become_a_public_one_by_accident():
     secret = SecretCost(1.2, 1e-5, 20.0, 100.0)
     assert "do not publish" in repr(secret)
     assert "do not publish" in f"{secret}"
-    for convert in (float, lambda cost: PrivacyCost(cost, 1e-5), lambda cost: cost + 0.0):
+    for convert in (
+        float,
+        lambda cost: PrivacyCost(cost, 1e-5),
+        lambda cost: cost + 0.0,
+        lambda cost: f"{cost:.2f}",
+    ):
         with pytest.raises(TypeError):
             convert(secret)
     assert secret != PrivacyCost(1.2, 1e-5)
@@ -395,6 +462,8 @@ def test_a_secret_cost_does_not_become_a_public_one_by_accident():
 
 
 def test_a_public_cost_is_its_epsilon():
+    assert f"{PrivacyCost(0.5, 1e-5):.2f}" == "0.50"
+    assert f"{PrivacyCost(0.5, 1e-5)}" == "PrivacyCost(epsilon=0.5, delta=1e-05)"
     assert float(PrivacyCost(np.float64(0.5), 0)) == 0.5
     assert PrivacyCost(math.inf, 0.0).epsilon == math.inf
     assert type(PrivacyCost(np.float32(1), 0).epsilon) is float
