@@ -52,6 +52,8 @@ class ConfusionRelease:
         counts = as_array("value", self.value)
         if counts.shape != (2, 2) or counts.dtype.kind not in "iu":
             raise TypeError("value must be two pairs of whole numbers")
+        if sum(counts.ravel().tolist()) < 1:
+            raise ValueError("value must be counts that sum to the number of records, at least 1")
         promise = Release(
             0.0,
             self.epsilon,
@@ -225,4 +227,8 @@ def _share(
 
 def _noise_form(one: NDArray, other: NDArray, epsilon: float) -> float:
     """Return the covariance of the noise in two sums of cells, 4.2 / epsilon^2 for a single one."""
-    return 5.6 / min(epsilon, 1e100) ** 2 * float(one @ other - one.sum() * other.sum() / 4)
+    return (
+        5.6
+        / min(max(epsilon, 1e-100), 1e100) ** 2
+        * float(one @ other - one.sum() * other.sum() / 4)
+    )

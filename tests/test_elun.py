@@ -442,6 +442,13 @@ def test_loud_noise_halves_the_sensitivity_and_never_more():
     assert charged - free == pytest.approx(2 * 1e-3 / 0.05)
 
 
+def test_no_noise_is_too_loud_for_a_sensitivity():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = logistic_sensitivity(1e50, 1e50, 10, noise_scale=1e308, dimension=10**9)
+    assert found == pytest.approx(sensitivity(1e50, 1e50, 10) / 2)
+
+
 @pytest.mark.parametrize("rho", [1e-50, 1.0, 1e50])
 @pytest.mark.parametrize("strength", [1e-50, 1.0, 1e50])
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1.0, 1e200])
@@ -1295,6 +1302,8 @@ def test_no_models_need_no_data_and_others_are_refused(points):
     assert fit_many([], *points) == []
     with pytest.raises(TypeError, match="models must be PrivateLogisticRegression"):
         fit_many([LogisticRegression()], *points)
+    with pytest.raises(TypeError, match="models must be a sequence of models, got Private"):
+        fit_many(PrivateLogisticRegression(1.0), *points)
 
 
 # Mechanisms that the chapter builds by hand.

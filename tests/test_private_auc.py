@@ -999,6 +999,15 @@ def test_the_audit_finds_most_of_epsilon_where_one_record_decides():
     assert 1.2 < audited(mechanism, ONE_POSITIVE, bottom) <= 2.0
 
 
+@pytest.mark.parametrize(("n", "epsilon"), [(10**12, 1e-4), (2**53, 1e-9), (2**53, 1e-6)])
+@pytest.mark.parametrize("metric", private_auc.METRICS)
+def test_the_most_records_and_the_least_epsilon_have_a_noise(metric, n, epsilon):
+    noise, least = choose_noise(n, epsilon, metric=metric), private_auc._metric.METRIC[metric].bound
+    for size in (n // 10**6, n // 1000, n // 2):
+        one, other = noise.scale(size), noise.scale(size - 1)
+        assert student_t_epsilon(0.0, one, least(size), other, noise.degrees) <= epsilon
+
+
 def test_noise_scaled_to_the_local_sensitivity_is_caught():
     def broken(data, *, rng):
         n = sum(data[0])

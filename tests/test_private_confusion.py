@@ -196,6 +196,19 @@ def test_what_is_no_matrix_of_whole_numbers_is_refused(value):
         ConfusionRelease(value=value, epsilon=1.0, **PROMISE)
 
 
+@pytest.mark.parametrize("value", [((0, 0), (0, 0)), ((3, -4), (0, 0)), ((2**62, -(2**62)),) * 2])
+def test_counts_of_no_record_are_refused(value):
+    with pytest.raises(ValueError, match="value must be counts that sum to the number of records"):
+        ConfusionRelease(value=value, epsilon=1.0, **PROMISE)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-100])
+def test_no_epsilon_is_too_small_for_an_interval_of_everything(epsilon):
+    matrix = ConfusionRelease(value=((1, 0), (0, 1)), epsilon=epsilon, **PROMISE)
+    for found in confusion_metrics(matrix).values():
+        assert (found.low, found.high) == (0.0, 1.0)
+
+
 def test_a_matrix_may_hold_negative_counts_and_arrays_become_plain_numbers():
     release = ConfusionRelease(value=np.array([[-1, 2], [3, 4]]), epsilon=1, **PROMISE)
     assert release.value == ((-1, 2), (3, 4))

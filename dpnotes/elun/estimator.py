@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from numbers import Integral
@@ -344,6 +344,8 @@ def fit_many(
     >>> len({float(model.coef_[0, 0]) for model in fit_many(models, x, y)})
     100
     """
+    if not isinstance(models, Iterable):
+        raise TypeError(f"models must be a sequence of models, got {type(models).__name__}")
     models = list(models)
     if not all(isinstance(model, PrivateLogisticRegression) for model in models):
         raise TypeError("models must be PrivateLogisticRegression")

@@ -144,7 +144,9 @@ def logistic_sensitivity(
     dimension = check_integer("dimension", dimension, low=1)
     nodes = check_integer("nodes", nodes, low=1, high=MOST_NODES)
     sensitivity(rho, strength, n, gradient_tolerance=gradient_tolerance)  # refuses what is invalid
-    pull = rho * _largest_pull(rho**2 / strength, rho * scale, dimension, nodes)
+    # Noise beyond any score makes p a half; a little less of it never makes the bound smaller.
+    spread = min(rho * scale, 1e100)
+    pull = rho * _largest_pull(rho**2 / strength, spread, dimension, nodes)
     return sensitivity(pull, strength, n, gradient_tolerance=gradient_tolerance)
 
 

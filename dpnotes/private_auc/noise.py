@@ -505,7 +505,8 @@ def _steepest_rate(noise: MetricNoise, size: int, scale: float) -> float:
         return 0.0
     most = min(noise.epsilon / max(noise.degrees, 1), 64.0)
     # A little less than the root, so that the condition holds in spite of rounding.
-    return optimize.brentq(slack, 0.0, most, xtol=1e-300, rtol=1e-13) * (1 - 1e-12)
+    found = optimize.brentq(slack, 0.0, most, xtol=1e-300, rtol=1e-13, maxiter=10_000)
+    return found * (1 - 1e-12)
 
 
 def choose_noise(
