@@ -506,7 +506,7 @@ def _check_labels(
         f"{name} must each be {first!r} or {second!r}, as `classes` says; name others by it, such "
         "as classes=(0, 1) or classes=(False, True)"
     )
-    array = as_array(name, labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    array = as_array(name, labels if hasattr(labels, "dtype") else _one_by_one(name, labels))
     kinds = _kinds(first)
     if array.dtype.kind not in kinds + "O":
         raise TypeError(f"{allowed}; got {kind_of(array)}")
@@ -529,6 +529,14 @@ def _check_labels(
     if known < array.size:
         raise ValueError(f"{allowed}; a record is neither")
     return is_second, values
+
+
+def _one_by_one(name: str, labels: ArrayLike) -> np.ndarray:
+    """Return an array of whatever the records are; nested ones may not fit into one."""
+    try:
+        return np.array(labels, dtype=object)
+    except ValueError:
+        raise ValueError(f"{name} must be one-dimensional; a record is an array") from None
 
 
 def _as_bytes(array: np.ndarray) -> np.ndarray:

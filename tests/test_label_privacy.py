@@ -853,3 +853,8 @@ def test_hoeffdings_bound_says_how_many_labels_it_needs():
     with pytest.raises(ValueError, match=r"n must be above 2 ln\(1 / failure\) .* got 9"):
         minimum_epsilon(9, 0.01, bound="hoeffding")
     assert minimum_epsilon(10, 0.01, bound="hoeffding") > 0
+
+
+def test_records_that_are_arrays_of_different_shapes_are_refused_by_name():
+    with pytest.raises(ValueError, match="labels must be one-dimensional"):
+        label_privacy.privatize([np.zeros((2, 3)), np.zeros((2, 2))], 1.0)

@@ -1784,3 +1784,19 @@ def test_the_analysis_of_2018_on_adult(released):
     # The paper is quoted with 524 answers at 1.90, which no setting that we tried explains.
     assert cost.answered == pytest.approx(538.26, abs=5e-3)
     assert cost.epsilon == pytest.approx(1.678, abs=5e-4)
+
+
+def test_no_number_of_votes_makes_the_costs_of_gumbel_noise_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for votes in itertools.product(range(0, 251, 25), repeat=3):
+            assert np.all(pate.gumbel_rdp(votes, 0.05, [1.5, 40.0, 1000.0]) >= 0)
+
+
+def test_the_divergence_of_noise_that_hardly_changes_is_not_negative_by_rounding():
+    for order in (1 + 1e-12, 1.001, 2.0, 1e9):
+        for beta in (1e-20, 1e-12, 1e-10 / order):
+            assert pate.gnss_rdp(order, beta, 1e9) >= 0
+    ask = pate.ConfidentGNMax(1e9, 1e9, 1e9)
+    released = pate.release_cost(ask, [[250, 0]] * 5, 1e-5, answered=[True] * 5, rng=0)
+    assert released.epsilon > 0

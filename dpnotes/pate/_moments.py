@@ -87,7 +87,7 @@ def _log_mean(
     log_up: np.ndarray, log_down: np.ndarray, log_rest: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
     """Return log(up exp(x) + down exp(-x) + rest), where the three sum to 1."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         change = np.exp(log_up) * np.expm1(x) + np.exp(log_down) * np.expm1(-x)
         # Close to 1 the sum loses digits, far from it the difference does.
         near = np.log1p(change)

@@ -355,7 +355,8 @@ def gnss_rdp(order: float, beta: float, scale: float) -> float:
     if left <= 0:
         return math.inf
     shift = order * math.exp(-2 * beta) / 2 / scale / scale / left
-    return shift - (math.log(left) / 2 + order * beta) / (order - 1)
+    # What the change of the deviation costs is not negative, but by rounding.
+    return shift + max(0.0, -(math.log(left) / 2 + order * beta) / (order - 1))
 
 
 def release_cost(
