@@ -227,8 +227,5 @@ def _share(
 
 def _noise_form(one: NDArray, other: NDArray, epsilon: float) -> float:
     """Return the covariance of the noise in two sums of cells, 4.2 / epsilon^2 for a single one."""
-    return (
-        5.6
-        / min(max(epsilon, 1e-100), 1e100) ** 2
-        * float(one @ other - one.sum() * other.sum() / 4)
-    )
+    unit = 5.6 / min(max(epsilon, 1e-100), 1e100) ** 2
+    return unit * float(one @ other - one.sum() * other.sum() / 4)
