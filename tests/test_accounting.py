@@ -12,14 +12,18 @@ from dpnotes.accounting import (
     PrivacyCost,
     SecretCost,
     best_epsilon,
+    bounded_range,
     compose,
     compose_bounded_range,
     compose_gaussian,
     compose_laplace,
     compose_subsampled_gaussian,
+    composition,
     epsilon_from_rdp,
     epsilon_from_zcdp,
     gaussian_cost,
+    laplace_rdp,
+    renyi,
 )
 
 DELTAS = (1e-2, 1e-5, 1e-9)
@@ -76,7 +80,7 @@ def test_at_delta_zero_the_costs_add_up_and_no_query_costs_nothing():
 def test_many_different_epsilons_are_bounded_from_above_and_closely(delta, monkeypatch):
     epsilons = np.random.default_rng(0).uniform(0.01, 0.3, 16)
     exact = float(compose(epsilons, delta))
-    monkeypatch.setattr(accounting, "_FEW", 0)
+    monkeypatch.setattr(composition, "_FEW", 0)
     bound = float(compose(epsilons, delta))
     assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
 
@@ -85,7 +89,7 @@ def test_many_different_epsilons_are_bounded_from_above_and_closely(delta, monke
 @pytest.mark.parametrize(("queries", "epsilon"), [(1000, 0.1), (3000, 0.5), (2000, 0.002)])
 def test_the_bound_stays_close_for_thousands_of_queries(queries, epsilon, delta, monkeypatch):
     exact = float(compose([epsilon] * queries, delta))
-    monkeypatch.setattr(accounting, "_FEW", 0)
+    monkeypatch.setattr(composition, "_FEW", 0)
     bound = float(compose([epsilon] * queries, delta))
     assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
 
@@ -93,7 +97,7 @@ def test_the_bound_stays_close_for_thousands_of_queries(queries, epsilon, delta,
 @pytest.mark.parametrize("places", [-9, -5, -4, -1, 0, 1, 3, 5, 9])
 def test_no_chance_is_lost_when_losses_are_shifted(places):
     chances, target = np.array([0.1, 0.2, 0.3, 0.25, 0.15]), np.zeros(5)
-    infinite = accounting._shift_into(target, chances, places, 0.5)
+    infinite = composition._shift_into(target, chances, places, 0.5)
     assert target.sum() + infinite == pytest.approx(0.5)
     assert infinite == pytest.approx(0.5 * chances[max(0, 5 - max(places, 0)) :].sum())
 
@@ -101,9 +105,9 @@ def test_no_chance_is_lost_when_losses_are_shifted(places):
 @pytest.mark.parametrize("part", [1e-3, 0.3, 1.0])
 def test_what_lies_beyond_the_grid_counts_as_an_infinite_loss(part, monkeypatch):
     exact = float(compose([0.1] * 1000, 1e-5))
-    monkeypatch.setattr(accounting, "_FEW", 0)
-    monkeypatch.setattr(accounting, "_BEYOND", part)
-    _, chances, infinite = accounting._on_a_grid(np.full(1000, 0.1), 1e-5)
+    monkeypatch.setattr(composition, "_FEW", 0)
+    monkeypatch.setattr(composition, "_BEYOND", part)
+    _, chances, infinite = composition._on_a_grid(np.full(1000, 0.1), 1e-5)
     assert 0 < infinite < 1e-5
     assert chances.sum() + infinite == pytest.approx(1, abs=1e-12)
     assert float(compose([0.1] * 1000, 1e-5)) >= exact
@@ -190,7 +194,7 @@ def test_the_delta_of_gaussian_noise_has_its_digits_where_its_two_terms_cancel(m
             e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
             exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
             expected = float(mpmath.log(exact))
-        assert accounting._log_gaussian_delta(epsilon, mu) == pytest.approx(expected, abs=1e-9)
+        assert composition._log_gaussian_delta(epsilon, mu) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("mu", [2e4, 1e6, 5e7])
@@ -249,6 +253,27 @@ def test_laplace_noise_costs_what_the_referee_computed():
         assert float(compose_laplace(scale, queries, 1e-5)) == pytest.approx(epsilon, abs=0.006)
 
 
+@pytest.mark.parametrize("loss", [1e-9, 1e-4, 0.05, 1.0, 30.0, 1e9])
+@pytest.mark.parametrize("moment", [2.0**-50, 1e-6, 0.5, 1.0, 40.0, 1e6, 1e99])
+def test_the_moment_of_laplace_noise_keeps_its_digits(loss, moment):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        g, l = mpmath.mpf(loss), mpmath.mpf(moment)
+        share = (l + 1) / (2 * l + 1)
+        expected = mpmath.log(share * mpmath.exp(l * g) + (1 - share) * mpmath.exp(-(l + 1) * g))
+        [found] = renyi._laplace_log_moments(loss, np.array([moment]))
+        assert found == pytest.approx(float(expected), rel=1e-12, abs=1e-300)
+
+
+def test_laplace_noise_costs_no_more_where_it_is_composed_in_a_simpler_way():
+    pytest.importorskip("dp_accounting")
+    for loss, queries in [(1.0, 20_000), (0.05, 20_000), (20.0, 100)]:
+        close = float(compose_laplace(1.0, queries, 1e-5, sensitivity=loss))
+        beyond = {"queries": queries + 1} if queries == 20_000 else {"sensitivity": loss * 1.001}
+        simple = {"scale": 1.0, "queries": queries, "delta": 1e-5, "sensitivity": loss, **beyond}
+        assert close < float(compose_laplace(**simple)) < 1.02 * close
+
+
 def test_laplace_noise_never_costs_more_than_any_mechanism_of_its_epsilon():
     pytest.importorskip("dp_accounting")
     for loss, queries in [(0.05, 200), (5.0, 4), (25.0, 4), (1e-6, 30_000)]:
@@ -269,6 +294,12 @@ def test_batches_cost_as_much_as_full_data_at_most_and_replacing_more_than_addin
     everybody = float(compose_subsampled_gaussian(5.0, 1 - 1e-12, 10, 1e-5))
     assert everybody == pytest.approx(float(compose_gaussian(2.5, 10, 1e-5)), rel=1e-3)
     assert float(compose_subsampled_gaussian(1.0, 0.01, 0, 1e-5)) == 0.0
+
+
+@pytest.mark.parametrize(("sigma", "steps"), [(0.01, 1), (0.3, 50_000), (50.0, 50_000)])
+def test_batches_of_any_size_cost_a_finite_number_at_once(sigma, steps):
+    pytest.importorskip("dp_accounting")
+    assert 0 <= float(compose_subsampled_gaussian(sigma, 0.3, steps, 1e-5)) < math.inf
 
 
 # Bounded range.
@@ -347,7 +378,7 @@ def test_the_adaptive_bound_lies_just_above_what_an_adversary_reaches(epsilon, q
 def test_a_coarser_grid_of_choices_only_gives_a_larger_bound(epsilon, queries):
     simple = float(epsilon_from_zcdp(queries * epsilon**2 / 8, 1e-4))
     bounds = [
-        accounting._backward_induction(epsilon, queries, 1e-4, fineness, simple)
+        bounded_range._backward_induction(epsilon, queries, 1e-4, fineness, simple)
         for fineness in (128, 32, 8, 4, 2, 1)
     ]
     assert bounds == sorted(bounds)
@@ -356,8 +387,8 @@ def test_a_coarser_grid_of_choices_only_gives_a_larger_bound(epsilon, queries):
 
 @pytest.mark.parametrize("part", [0.52, 0.6, 0.8, 1.0])
 def test_what_leaves_the_window_of_an_adversary_only_raises_the_bound(part):
-    wide = accounting._backward_induction(0.1, 40, 1e-4, 16, 3.0)
-    assert accounting._backward_induction(0.1, 40, 1e-4, 16, part * wide) > wide * (1 + 1e-12)
+    wide = bounded_range._backward_induction(0.1, 40, 1e-4, 16, 3.0)
+    assert bounded_range._backward_induction(0.1, 40, 1e-4, 16, part * wide) > wide * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 30.0])
@@ -369,9 +400,15 @@ def test_bounded_range_costs_between_nothing_and_zcdp_for_any_parameters(epsilon
         assert 0 <= adaptive <= min(simple, queries * epsilon)
 
 
+def test_fixed_questions_never_cost_more_than_adaptive_ones():
+    for epsilon, queries, delta in itertools.product((0.1, 1.0), (2, 10), (0.5, 0.1, 1e-3)):
+        fixed = float(compose_bounded_range(epsilon, queries, delta, adaptive=False))
+        assert fixed <= float(compose_bounded_range(epsilon, queries, delta)) <= 1.2 * fixed + 0.02
+
+
 @pytest.mark.parametrize("epsilon", [0.009, 0.0101, 0.3, 2.0, 9.0])
 def test_no_mechanism_of_two_outputs_has_more_divergence_than_its_zcdp(epsilon):
-    rho = accounting._range_zcdp(epsilon)
+    rho = bounded_range._range_zcdp(epsilon)
     t = np.linspace(0, epsilon, 2001)[1:-1]
     first = -np.expm1(t - epsilon) / -np.expm1(-epsilon)
     reached = 0.0
@@ -488,6 +525,7 @@ def test_a_cost_that_is_none_is_refused(kind, epsilon, delta, error, name):
 
 
 GOOD = {
+    laplace_rdp: {"loss": 0.1, "orders": [2, 4]},
     epsilon_from_rdp: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
     best_epsilon: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
     epsilon_from_zcdp: {"rho": 0.1, "delta": 1e-5},
@@ -512,6 +550,7 @@ BAD = {
     "mu": NO_POSITIVE_NUMBER[1:],
     "rho": NO_POSITIVE_NUMBER[1:],
     "queries": NO_COUNT,
+    "loss": NO_POSITIVE_NUMBER,
     "steps": NO_COUNT,
     "rdp": [*NO_LIST, [0.1], []],
     "orders": [*NO_LIST, [1.0, 2.0], [], [math.inf, 2.0]],
@@ -550,7 +589,7 @@ def test_too_many_different_epsilons_are_refused_rather_than_waited_for():
 
 
 def test_binomial_sums_are_those_of_scipy():
-    losses, chances = accounting._listed(np.array([0.3]), np.array([50]))
+    losses, chances = composition._listed(np.array([0.3]), np.array([50]))
     expected = stats.binom.pmf(np.arange(51), 50, 1 / (1 + math.exp(-0.3)))
     assert chances == pytest.approx(expected, rel=1e-11, abs=0)
     assert losses[[0, -1]] == pytest.approx([-15, 15])

@@ -47,23 +47,6 @@ def _log_beats_each(gap: np.ndarray, noise: str) -> np.ndarray:
     return np.maximum(special.log_ndtr(-gap / math.sqrt(2)), -1e300)
 
 
-def laplace_log_moments(gamma: float, moments: np.ndarray) -> np.ndarray:
-    """Return l times the Rényi divergence of order l + 1 of a count with Laplace noise."""
-    here, there = gamma * moments, gamma * (moments + 1)
-    share, rest = (moments + 1) / (2 * moments + 1), moments / (2 * moments + 1)
-    with np.errstate(over="ignore"):
-        # The linear terms cancel; without them small losses keep their digits.
-        small = np.log1p(share * _beyond_linear(here) + rest * _beyond_linear(-there))
-    large = np.logaddexp(np.log(share) + here, np.log(rest) - there)
-    return np.where(here < 1, small, large)
-
-
-def _beyond_linear(x: np.ndarray) -> np.ndarray:
-    """Return exp(x) - 1 - x."""
-    near = np.clip(x, -1, 1)
-    return np.where(x == near, near**2 / 2 * special.hyp1f1(1, 3, near), np.expm1(x) - x)
-
-
 def worst_vote(row: np.ndarray, scale: float, orders: np.ndarray) -> np.ndarray:
     """Return the largest divergence of one query, its votes descending, from any neighbour."""
     logs = row / scale - special.logsumexp(row / scale)

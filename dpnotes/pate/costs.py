@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnotes._checks import check_choice
-from dpnotes.accounting import check_orders
+from dpnotes.accounting import check_orders, laplace_rdp
 from dpnotes.pate._checks import check_scale, check_votes
 from dpnotes.pate._moments import (
     as_given,
     blocks,
     gaussian_rdp,
-    laplace_log_moments,
     log_error,
     pure_rates,
     sum_moments,
@@ -171,7 +170,7 @@ def lnmax_rdp(
     if method == "2017":
         caps, method = np.minimum(loss**2 / 2 * moments * orders_, loss * moments), "bound"
     else:
-        caps = np.minimum(2 * laplace_log_moments(gamma, moments), loss * moments)
+        caps = np.minimum(2 * moments * laplace_rdp(gamma, orders_), loss * moments)
     total = np.zeros(moments.size)
     for block in blocks(table):
         log_q = log_error(block, 1 / gamma, "laplace", method)

@@ -430,7 +430,9 @@ def release_cost(
     table, single = check_votes(votes, at_least=1)
     delta = check_probability("delta", delta)
     answered = check_answered(answered, table, single)
-    usual = _usual_parameters(mechanism, len(table), int(answered.sum()), delta, order)
+    usual = _usual_parameters(
+        mechanism, len(table), int(answered.sum()), table.shape[1], delta, order
+    )
     order, beta, scale = (
         usual[i] if given is None else given for i, given in enumerate((order, beta, scale))
     )
@@ -461,11 +463,21 @@ def release_cost(
 
 
 def _usual_parameters(
-    mechanism: ConfidentGNMax, queries: int, answers: int, delta: float, order: float | None
+    mechanism: ConfidentGNMax,
+    queries: int,
+    answers: int,
+    classes: int,
+    delta: float,
+    order: float | None,
 ) -> tuple[float, float, float]:
     """Return an order, a beta and a scale from public numbers; the order may be given."""
     if order is None:
         order = 1 + math.sqrt(-2 * math.log(delta)) / mechanism._mu(queries, answers)
+        # Where few queries would allow a large order, the sensitivity may not be known at it.
+        while order > 1.5 and not all(
+            gnmax_sensitivity_conditions(mechanism.sigma, order, classes)
+        ):
+            order = 1 + 0.8 * (order - 1)
     order = check_order(order)
     beta = 0.3 / order
     share = 0.05 * float(mechanism.cost(queries, delta, answers=answers))

@@ -1,0 +1,57 @@
+"""What asking again costs: the privacy of many answers about the same people.
+
+Each function takes what every single answer costs, how many there are, and a delta, and returns the
+epsilon of all answers together. Whatever the answers are, the cost of one kind of mechanism is
+known better than that of any mechanism of the same epsilon:
+
+    compose                     any mechanisms of given epsilons
+    compose_laplace             numbers with Laplace noise
+    compose_gaussian            numbers with Gaussian noise
+    compose_bounded_range       the exponential mechanism and its like
+    compose_subsampled_gaussian sums over random batches with Gaussian noise
+    epsilon_from_rdp, epsilon_from_zcdp    whatever has a Rényi divergence
+
+All hold where each question may depend on earlier answers, unless a function says otherwise.
+
+A cost that no record decides is a `PrivacyCost` and may be published. A cost that has looked at the
+records is a `SecretCost`, another type, and no function here turns one into the other.
+
+Laplace noise and random batches need Google's dp-accounting: ``pip install dpnotes[accounting]``.
+"""
+
+from dpnotes.accounting.bounded_range import compose_bounded_range
+from dpnotes.accounting.composition import (
+    compose,
+    compose_gaussian,
+    compose_laplace,
+    compose_subsampled_gaussian,
+    gaussian_cost,
+)
+from dpnotes.accounting.costs import PrivacyCost, SecretCost
+from dpnotes.accounting.renyi import (
+    CONVERSIONS,
+    DEFAULT_ORDERS,
+    best_epsilon,
+    check_orders,
+    epsilon_from_rdp,
+    epsilon_from_zcdp,
+    laplace_rdp,
+)
+
+__all__ = [
+    "CONVERSIONS",
+    "DEFAULT_ORDERS",
+    "PrivacyCost",
+    "SecretCost",
+    "best_epsilon",
+    "check_orders",
+    "compose",
+    "compose_bounded_range",
+    "compose_gaussian",
+    "compose_laplace",
+    "compose_subsampled_gaussian",
+    "epsilon_from_rdp",
+    "epsilon_from_zcdp",
+    "gaussian_cost",
+    "laplace_rdp",
+]

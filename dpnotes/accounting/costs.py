@@ -1,0 +1,104 @@
+"""Two kinds of costs: one that may be published, and one that is as secret as the records."""
+
+import math
+from dataclasses import dataclass
+
+from dpnotes._checks import check_real
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyCost:
+    """What a mechanism costs, whatever the records are; ``float(cost)`` is epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy loss, in nats: at least 0, and infinite where nothing is promised.
+    delta : float
+        The probability, in [0, 1), with which the loss may be larger.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is out of range or no real number; a `SecretCost` is none.
+
+    Examples
+    --------
+    >>> float(PrivacyCost(1.5, 1e-5))
+    1.5
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Check both numbers and keep them as plain floats."""
+        _check_cost(self)
+
+    def __float__(self) -> float:
+        """Return epsilon."""
+        return self.epsilon
+
+    def __format__(self, spec: str) -> str:
+        """Write epsilon as the format says, and the whole cost where it says nothing."""
+        return format(self.epsilon, spec) if spec else repr(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SecretCost:
+    """A cost that was computed from the records: true, and as secret as they are.
+
+    Publishing it is a release like any other, and it has not been paid for. So it has no
+    ``float()``, and its repr says what it is. Read ``cost.epsilon`` where you mean to.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy loss at these records, in nats.
+    delta : float
+        The probability, in [0, 1), with which the loss may be larger.
+    order : float or None
+        The Rényi order at which epsilon is smallest, out of those given; None where there is none.
+    answered : float
+        How many queries were answered; an expectation where noise is still to decide; NaN where
+        that is not known.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If epsilon or delta is out of range or no real number.
+
+    Examples
+    --------
+    >>> SecretCost(1.5, 1e-5, 20.0, 100.0)
+    SecretCost(epsilon=1.5, delta=1e-05, order=20.0, answered=100.0: looks at the records, do not \
+publish)
+    """
+
+    epsilon: float
+    delta: float
+    order: float | None
+    answered: float
+
+    def __post_init__(self) -> None:
+        """Check epsilon and delta and keep them as plain floats."""
+        _check_cost(self)
+
+    def __repr__(self) -> str:
+        """Say that this is a secret, and what it is."""
+        return (
+            f"SecretCost(epsilon={self.epsilon}, delta={self.delta}, order={self.order}, "
+            f"answered={self.answered}: looks at the records, do not publish)"
+        )
+
+
+def _check_cost(cost: PrivacyCost | SecretCost) -> None:
+    epsilon = cost.epsilon
+    if not (isinstance(epsilon, float) and epsilon == math.inf):
+        epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a number of at least 0")
+    delta = check_real(
+        "delta", cost.delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
+    )
+    # A frozen dataclass can only be normalised underneath its own guard.
+    object.__setattr__(cost, "epsilon", epsilon)
+    object.__setattr__(cost, "delta", delta)
