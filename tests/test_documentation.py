@@ -19,7 +19,7 @@ LONG_RUNS = {"experiments"}
 # The extras of the package may be missing; where they are, these modules cannot be imported.
 NEED = {"symmetric_loss": "torch", "training": "torch", "elun": "sklearn"}
 
-# What others rely on, in the words of the architecture: more parameters may follow, none may go.
+# What others rely on: more parameters may follow, none may go.
 CONTRACT = {
     "accounting": [
         "PrivacyCost(epsilon, delta)",
