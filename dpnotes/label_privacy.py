@@ -443,9 +443,13 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
         fails = _range_probability(n, n // 2 + 1, n, float(special.expit(-stated_epsilon / 2)))
         return math.log(max(fails, _SMALLEST)) - math.log(failure)
 
-    if shortfall(0.0) <= 0:
+    # Where a fair coin is exactly enough, rounding must not ask for more.
+    if shortfall(0.0) <= 1e-12:
         return 0.0
-    return float(optimize.brentq(shortfall, 0.0, _chernoff(excess), xtol=_SMALLEST, rtol=1e-12))
+    found = optimize.brentq(
+        shortfall, 0.0, _chernoff(excess), xtol=_SMALLEST, rtol=1e-12, maxiter=5_000
+    )
+    return float(found)
 
 
 def _half_of(stated_epsilon: float) -> float:

@@ -795,6 +795,8 @@ def test_rare_failures_are_inverted_as_well(n, failure):
 
 
 @given(n=st.integers(1, 10**15), failure=st.floats(1e-300, 0.999))
+@example(n=4037, failure=0.5)
+@example(n=4037, failure=0.5 - 1e-9)
 @settings(max_examples=50)
 def test_sufficient_bounds_suffice(n, failure):
     exact = minimum_epsilon(n, failure)

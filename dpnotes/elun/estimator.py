@@ -79,7 +79,7 @@ class Guarantee:
     --------
     >>> guarantee = PrivateLogisticRegression(1.0).guarantee(n=1000, features=4)
     >>> guarantee.epsilon, guarantee.dimension, round(guarantee.noise_scale, 4)
-    (1.0, 5, 0.0631)
+    (1.0, 5, 0.0637)
     >>> guarantee.statement[:29]
     'epsilon = 1 for this one fit,'
     """

@@ -71,7 +71,8 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     For the AUC the worst kind is a share out of k = `at_least` independent records, whose tails are
     those of Clopper and Pearson (1934). An AUC is an average of averages over k disjoint pairs
     (Hoeffding, 1963), so it is never more spread out than that share in the convex order, and has
-    no larger variance (van Dantzig, 1951; Birnbaum and Klose, 1957).
+    no larger variance (van Dantzig, 1951; Birnbaum and Klose, 1957). Convex order bounds no tail at
+    a given level: that the share's tails are the worst is measured below, not proved.
 
     For average precision two kinds are looked at, and the larger tail counts. The one is a share
     out of k / r(t) records, where r(t) is the largest variance that scores of either class can

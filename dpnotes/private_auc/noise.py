@@ -374,8 +374,9 @@ class MetricNoise:
         scale(k) t(0) >= L(k) and scale(k) t(u) >= L(k) for u = log(scale(k - 1) / scale(k)).
 
     `scale` goes from size to size with the largest u that this allows. No guess of the size is
-    needed. From 64 on it takes steps of a 64th of the size, with one u for each, which makes the
-    noise less than a hundredth wider than the smallest that the condition allows.
+    needed. From 64 on it takes steps of a 64th of the size, with one u for each. Single steps would
+    make the noise smaller by less than a hundredth from epsilon 0.1 on, and by less than three
+    hundredths in what was tried down to 0.001.
     """
 
     metric: str
