@@ -232,7 +232,7 @@ def laplace_losses(loss, queries, cells):
 
 
 @pytest.mark.parametrize(
-    ("loss", "queries"), [(0.05, 200), (0.5, 10), (2.0, 3), (0.01, 50), (6.0, 4)]
+    ("loss", "queries"), [(0.05, 200), (0.5, 10), (2.0, 3), (0.01, 50), (6.0, 4), (2.5, 40)]
 )
 def test_laplace_noise_costs_more_than_a_limit_from_below_and_hardly_more(loss, queries):
     pytest.importorskip("dp_accounting")
@@ -383,6 +383,36 @@ def test_a_coarser_grid_of_choices_only_gives_a_larger_bound(epsilon, queries):
     ]
     assert bounds == sorted(bounds)
     assert bounds[-1] > 1.01 * bounds[0]
+
+
+def searched_induction(epsilon, queries, delta, fineness, reach):
+    """Do what the backward induction does, with a dense search for the best loss t."""
+    step = epsilon / fineness
+    left = step * np.arange(-math.ceil(reach / step), math.ceil(2 * reach / step) + 1)
+    wide = np.concatenate(
+        [
+            left[0] + step * np.arange(-fineness - 1, 0),
+            left,
+            left[-1] + step * np.arange(1, fineness + 2),
+        ]
+    )
+    t = np.linspace(0, epsilon, 4001)[:, None]
+    first = np.expm1(epsilon - t) / (math.expm1(epsilon) * np.exp(-t))
+    value = -np.expm1(np.minimum(left, 0))
+    for _ in range(queries):
+        padded = np.concatenate([np.ones(fineness + 1), value, np.full(fineness + 1, value[-1])])
+        near, far = (np.interp(np.exp(left - x), np.exp(wide), padded) for x in (t, t - epsilon))
+        value = np.minimum((first * near + (1 - first) * far).max(axis=0), 1)
+    after = int(np.flatnonzero(value <= delta)[0])
+    odds = np.interp(-delta, -value[after - 1 : after + 1], np.exp(left[after - 1 : after + 1]))
+    return math.log(odds)
+
+
+@pytest.mark.parametrize(("epsilon", "queries", "delta"), [(3.0, 3, 0.01), (2.0, 2, 0.05)])
+def test_the_best_choice_in_each_cell_is_the_one_that_a_search_finds(epsilon, queries, delta):
+    settings = (epsilon, queries, delta, 8, 4 * epsilon)
+    found = bounded_range._backward_induction(*settings)
+    assert found == pytest.approx(searched_induction(*settings), rel=1e-5)
 
 
 @pytest.mark.parametrize("part", [0.52, 0.6, 0.8, 1.0])
