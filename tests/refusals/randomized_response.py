@@ -1,0 +1,64 @@
+"""What `dpnotes.randomized_response` refuses."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from refusals._tables import (
+    DOMAIN_SIZE,
+    EPSILON,
+    NOT_AN_ARRAY_OF_INTEGERS,
+    NOT_BOOLEANS,
+    NOT_COUNTS,
+    NOT_REAL_COUNTS,
+    SECRET,
+    SECRET_WORD,
+)
+
+OUTSIDE_THE_DOMAIN = {
+    ValueError: [
+        [SECRET],
+        [0, -SECRET],
+        SECRET,
+        np.array([-1], dtype=np.int8),
+        np.array([SECRET, 1], dtype=np.uint64),
+        np.array([1 << 24], dtype=">i4"),
+        pd.Series([0, SECRET]),
+    ],
+    TypeError: [[0, 1.5], [0, math.nan], [SECRET_WORD], pd.Series([1, None]), [0, None]],
+}
+
+WORKING_CALLS = {
+    "keep_probability": {"epsilon": 1.0, "categories": 3},
+    "output_distribution": {"epsilon": 1.0, "categories": 3},
+    "privatize": {"values": [0, 1, 2], "epsilon": 1.0, "categories": 3, "rng": 0},
+    "estimate": {"reports": [0, 1, 2], "epsilon": 1.0, "categories": 3},
+    "variance": {"counts": [5, 3, 0], "epsilon": 1.0},
+    "two_coin": {"values": [True, False], "rng": 0},
+}
+REFUSED = {
+    "keep_probability": {"epsilon": EPSILON, "categories": DOMAIN_SIZE},
+    "output_distribution": {"epsilon": EPSILON, "categories": DOMAIN_SIZE},
+    "privatize": {
+        "values": [NOT_AN_ARRAY_OF_INTEGERS, OUTSIDE_THE_DOMAIN, {TypeError: [[True]]}],
+        "epsilon": EPSILON,
+        "categories": DOMAIN_SIZE,
+    },
+    "estimate": {
+        "reports": [NOT_AN_ARRAY_OF_INTEGERS, OUTSIDE_THE_DOMAIN, {TypeError: [[True]]}],
+        "epsilon": EPSILON,
+        "categories": DOMAIN_SIZE,
+    },
+    "variance": {
+        "counts": [NOT_COUNTS, NOT_REAL_COUNTS, {ValueError: [[5], [0, 0]]}],
+        "epsilon": EPSILON,
+    },
+    "two_coin": {
+        "values": [
+            NOT_AN_ARRAY_OF_INTEGERS,
+            OUTSIDE_THE_DOMAIN,
+            {ValueError: [[2], NOT_BOOLEANS]},
+        ]
+    },
+}
