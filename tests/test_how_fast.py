@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import refresh
 from benchmarks import table
 
 ROW = {
@@ -95,13 +94,3 @@ def test_a_goal_that_is_missed_says_no(ours, holds):
 )
 def test_a_time_has_two_digits_and_a_fitting_unit(seconds, written):
     assert table.duration(seconds) == written
-
-
-def test_new_timings_make_no_notebook_stale(tmp_path):
-    folder = tmp_path / "data" / "results"
-    folder.mkdir(parents=True)
-    before = refresh.hashes({"cells": []}, tmp_path)
-    (folder / "how_fast.json").write_text("{}")
-    assert refresh.hashes({"cells": []}, tmp_path) == before
-    (folder / "measured.json").write_text("{}")
-    assert refresh.hashes({"cells": []}, tmp_path) != before

@@ -10,10 +10,10 @@ takes all pages and yields ``Problem``. Cells count from 1. A Markdown page is o
 import argparse
 import ast
 import functools
+import posixpath
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import yaml
 
@@ -72,12 +72,12 @@ class Page:
     metadata: dict = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path):
-        """Read a page from its file."""
+    def read(cls, path, name=None):
+        """Read a page from its file; it is known by its way from the book's folder."""
         if path.suffix == ".ipynb":
             book = refresh.read(path)
-            return cls(path.name, book["cells"], book["metadata"])
-        return cls(path.name, [_markdown(path.read_text(encoding="utf-8"))])
+            return cls(name or path.name, book["cells"], book["metadata"])
+        return cls(name or path.name, [_markdown(path.read_text(encoding="utf-8"))])
 
     @property
     def is_notebook(self):
@@ -327,7 +327,8 @@ def stale_notebooks(root=ROOT):
     for path in refresh.notebooks(root):
         reason = refresh.stale(path, root)
         if reason:
-            yield Problem(_shown(path.name), "", f"stale: {reason}; run `make refresh`")
+            shown = path.relative_to(root).as_posix()
+            yield Problem(shown, "", f"stale: {reason}; run `make refresh`")
 
 
 def resolved_glue(pages):
@@ -339,7 +340,8 @@ def resolved_glue(pages):
                 reference = match[1] or match[2]
                 document, _, key = reference.rpartition("::")
                 name = key.rpartition(":")[0] or key
-                if name not in glued.get(Path(document).name or page.name, set()):
+                source = posixpath.normpath(posixpath.join(page.name, "..", document))
+                if name not in glued.get(source if document else page.name, set()):
                     line = cell["source"].count("\n", 0, match.start()) + 1
                     yield _problem(page, number, line, f"no cell glues {reference}")
 
@@ -385,8 +387,8 @@ def complete_contents(root=ROOT):
     listed = set(contents(root))
     pages = {
         path.relative_to(root).with_suffix("").as_posix()
-        for kind in ("*.md", "*.ipynb")
-        for path in (root / "book").glob(kind)
+        for kind in (".md", ".ipynb")
+        for path in refresh.pages(kind, root)
     }
     for name in sorted(listed - pages):
         yield Problem("_toc.yml", "", f"{name} does not exist")
@@ -452,8 +454,8 @@ BOOK_RULES = [resolved_glue, helpers_defined_once, used_glossary_terms]
 
 def pages(root=ROOT):
     """Read every page of the book, in the order of its name."""
-    paths = [*(root / "book").glob("*.md"), *refresh.notebooks(root)]
-    return [Page.read(path) for path in sorted(paths)]
+    paths = [*refresh.pages(".md", root), *refresh.notebooks(root)]
+    return [Page.read(path, path.relative_to(root / "book").as_posix()) for path in sorted(paths)]
 
 
 def check_page(page):

@@ -1,9 +1,8 @@
 """Run the notebooks that are stale, and say which ones are.
 
 A notebook carries, in its metadata under ``dpnotes``, a hash of all that its outputs depend on: its
-own code cells, the modules of ``dpnotes`` that it can import, the tracked data and the style of the
-figures. Where one of them has changed since, the notebook is stale. Paths are sorted and line ends
-are those of Unix, so the hashes are the same on every machine.
+own code cells, and what they reach (see `reach`): the modules that they import, the data that they
+load and the style of the figures. Where one of them has changed since, the notebook is stale.
 
 ``python book/_tools/refresh.py`` runs all stale notebooks, or those it is given; ``--force`` runs
 fresh ones too. Cells tagged ``needs-cifar10``, ``needs-mnist`` or ``needs-votes`` are left as they
@@ -12,7 +11,6 @@ are where their data is absent.
 
 import argparse
 import functools
-import hashlib
 import json
 import os
 import sys
@@ -20,16 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import reach
 
-INPUTS = {
-    "dpnotes": ["dpnotes/**/*.py"],
-    "data": ["data/adult*", "data/adult*/**/*", "data/datasets.toml", "data/results/*.json"],
-    "style": ["book/figures.mplstyle"],
-}
-# Timings, which `make bench` writes anew and no notebook shows.
-UNREAD = {"data/results/how_fast.json"}
-TEXT = {".py", ".toml", ".json", ".csv", ".md", ".txt", ".data", ".names", ".test", ".mplstyle"}
+ROOT = Path(__file__).resolve().parents[2]
 
 # Which loader must succeed for the cells of each tag to run.
 LOADERS = {
@@ -50,9 +41,24 @@ LANGUAGE = {
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
+def pages(kind, root=ROOT):
+    """Every file of one kind in the book and its folders, sorted; none in ``_static``."""
+    found = (root / "book").rglob(f"*{kind}")
+    return sorted(path for path in found if not _hidden(path.relative_to(root)))
+
+
+def _hidden(path):
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
 def notebooks(root=ROOT):
     """Every notebook of the book, sorted by name."""
-    return sorted((root / "book").glob("*.ipynb"))
+    return pages(".ipynb", root)
+
+
+def name(path, root=ROOT):
+    """Name a notebook by its way from the book's folder, as a table of contents does."""
+    return path.relative_to(root / "book").with_suffix("").as_posix()
 
 
 def read(path):
@@ -80,28 +86,7 @@ def data_tags(book):
 
 def hashes(book, root=ROOT):
     """Hash what a notebook's outputs depend on, part by part."""
-    code = "\0".join(cell["source"].replace("\r\n", "\n") for cell in code_cells(book))
-    return {"code": _digest(code.encode())} | _hashes_of_inputs(root)
-
-
-def _hashes_of_inputs(root):
-    return {name: _hash_of_files(root, patterns) for name, patterns in INPUTS.items()}
-
-
-def _hash_of_files(root, patterns):
-    files = {p.relative_to(root).as_posix(): p for glob in patterns for p in root.glob(glob)}
-    present = [(n, p) for n, p in sorted(files.items()) if p.is_file() and n not in UNREAD]
-    lines = [f"{name} {_digest(_content(path))}" for name, path in present]
-    return _digest("\n".join(lines).encode())
-
-
-def _content(path):
-    content = path.read_bytes()
-    return content.replace(b"\r\n", b"\n") if path.suffix in TEXT else content
-
-
-def _digest(content):
-    return hashlib.sha256(content).hexdigest()[:32]
+    return reach.hashes([cell["source"] for cell in code_cells(book)], root)
 
 
 def stale(path, root=ROOT):
@@ -151,8 +136,8 @@ def execute(path, timeout=600, root=ROOT):
         record_timing=False,
         coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
-        resources={"metadata": {"path": str(root / "book")}},
-        on_cell_execute=_progress(Path(path).stem, len(book.cells)),
+        resources={"metadata": {"path": str(Path(path).parent)}},
+        on_cell_execute=_progress(name(path, root), len(book.cells)),
     )
     client.execute(env=_environment(root))
     for cell in skipped:
@@ -250,22 +235,23 @@ def refresh(path, timeout=600, root=ROOT):
     try:
         book = execute(path, timeout, root)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        print(f"\r{path.name}: failed, left as it was\n{error}", flush=True)
+        print(f"\r{name(path, root)}.ipynb: failed, left as it was\n{error}", flush=True)
         return False
     write(path, book)
-    print(f"\r{path.name}: run in {time.perf_counter() - start:.0f} s" + " " * 20, flush=True)
+    seconds = time.perf_counter() - start
+    print(f"\r{name(path, root)}.ipynb: run in {seconds:.0f} s" + " " * 20, flush=True)
     for tag in book["metadata"]["dpnotes"]["kept"]:
         print(f"  cells tagged {tag} keep the outputs of an older run: {missing_data(tag)}")
     return True
 
 
 def _named(names, root):
-    known = {path.stem: path for path in notebooks(root)}
-    wanted = [Path(name).stem for name in names] or list(known)
-    unknown = [name for name in wanted if name not in known]
+    known = {name(path, root): path for path in notebooks(root)}
+    wanted = [word.removeprefix("book/").removesuffix(".ipynb") for word in names] or list(known)
+    unknown = [word for word in wanted if word not in known]
     if unknown:
         sys.exit(f"no such notebook: {', '.join(unknown)} (there are: {', '.join(known)})")
-    return [known[name] for name in wanted]
+    return [known[word] for word in wanted]
 
 
 def main(arguments=None, root=ROOT):
@@ -280,7 +266,7 @@ def main(arguments=None, root=ROOT):
     for path in _named(options.notebooks, root):
         reason = "asked for by --force" if options.force else stale(path, root)
         reason = reason or outdated(path)
-        print(f"{path.name}: {reason or 'fresh'}", flush=True)
+        print(f"{name(path, root)}.ipynb: {reason or 'fresh'}", flush=True)
         passed &= not reason or refresh(path, options.timeout, root)
     return 0 if passed else 1
 
