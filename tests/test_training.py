@@ -17,7 +17,7 @@ from dpnotes.symmetric_loss import (  # noqa: E402
     logistic_loss,
     sigmoid_loss,
 )
-from dpnotes.training import Schedule, fit, linear, predict  # noqa: E402
+from dpnotes.training import Schedule, features, fit, layers, linear, predict  # noqa: E402
 
 NETWORKS = [training.reference_cnn, training.small_convnet]
 QUICK = Schedule(epochs=4, batch_size=8, learning_rate=0.01, evaluate_after=(1, 2, 3))
@@ -244,7 +244,7 @@ def test_initial_weights_are_as_wide_as_those_of_torch():
 
 
 def test_dropout_silences_half_of_the_units_while_training_alone():
-    dropout = training._Dropout(torch.Generator().manual_seed(0))
+    dropout = layers.Dropout(torch.Generator().manual_seed(0))
     x = torch.ones(2, 50, 40)
     out = dropout(x)
     assert set(out.unique().tolist()) == {0.0, 2.0}
@@ -481,7 +481,7 @@ def test_features_are_standardised_on_the_training_images():
 
 def test_filters_are_patches_whitened_and_brought_to_one_length():
     train, _ = stripes(300, seed=0)
-    weights, offset = training._whitened_patches(train, 20, 4, np.random.default_rng(3))
+    weights, offset = features._whitened_patches(train, 20, 4, np.random.default_rng(3))
     filters = weights.reshape(20, -1).double().numpy()
     windows = np.lib.stride_tricks.sliding_window_view(train, (4, 4), axis=(1, 2))
     patches = windows.reshape(-1, 16) / 255
@@ -499,15 +499,15 @@ def test_filters_are_patches_whitened_and_brought_to_one_length():
 
 def test_likeness_and_unlikeness_are_the_parts_of_one_response():
     train, _ = stripes(20, seed=0)
-    weights, offset = training._whitened_patches(train, 6, 4, np.random.default_rng(3))
-    features = training._responses(train, weights, offset, 2)
-    assert features.shape == (20, 48)
-    assert (features >= 0).all()
+    weights, offset = features._whitened_patches(train, 6, 4, np.random.default_rng(3))
+    found = features._responses(train, weights, offset, 2)
+    assert found.shape == (20, 48)
+    assert (found >= 0).all()
     pixels = torch.from_numpy(train).permute(0, 3, 1, 2) / 255
     response = functional.conv2d(pixels, weights, offset, 2)
     mean = functional.adaptive_avg_pool2d(response, 2).flatten(1)
     size = functional.adaptive_avg_pool2d(response.abs(), 2).flatten(1)
-    like, unlike = features.chunk(2, dim=1)
+    like, unlike = found.chunk(2, dim=1)
     torch.testing.assert_close(like - unlike, mean, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(like + unlike, size, rtol=1e-4, atol=1e-5)
 

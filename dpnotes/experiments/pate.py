@@ -72,9 +72,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpnotes import datasets, pate, training
+from dpnotes import datasets, pate
 from dpnotes._checks import check_choice
 from dpnotes.experiments import _runs
+from dpnotes.training import layers
 
 DATA = (
     "MNIST: 60,000 private training images; of the test images the first 9,000 are the public "
@@ -605,16 +606,16 @@ def _convnet(
     runs: int, widths: Sequence[int], generator: torch.Generator, device: str
 ) -> nn.Sequential:
     """Build a network a run; it takes (n, runs, 28, 28) and gives scores (runs, n, 10)."""
-    layers: list[nn.Module] = []
+    stages: list[nn.Module] = []
     for inputs, outputs in pairwise((1, *widths)):
-        convolution = training._Convolution(
+        convolution = layers.Convolution(
             runs, inputs, outputs, 3, generator, padding=1, biased=False
         )
         # Maxima come first: what follows then has a quarter of the numbers to read.
-        layers += [convolution, nn.MaxPool2d(2), nn.BatchNorm2d(runs * outputs), nn.ReLU()]
+        stages += [convolution, nn.MaxPool2d(2), nn.BatchNorm2d(runs * outputs), nn.ReLU()]
     side = 28 >> len(widths)
-    scores = training._Linear(runs, widths[-1] * side**2, _CLASSES, generator)
-    network = nn.Sequential(*layers, training._PerRun(runs), scores)
+    scores = layers.Linear(runs, widths[-1] * side**2, _CLASSES, generator)
+    network = nn.Sequential(*stages, layers.PerRun(runs), scores)
     return network.to(device, memory_format=torch.channels_last)
 
 

@@ -1,0 +1,223 @@
+"""Train many runs as one batched model."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from dpnotes._checks import check_integer
+from dpnotes._files import check_target
+from dpnotes.training._checks import check_kind
+from dpnotes.training._trainer import Risk, Trainer, identify
+from dpnotes.training.networks import Builder
+from dpnotes.training.schedule import Schedule
+
+
+class Fit(NamedTuple):
+    """A trained ensemble.
+
+    Attributes
+    ----------
+    network : nn.Module
+        The network of all runs, in evaluation mode; it gives scores of shape (runs, n, 1).
+    scores : dict of int to ndarray of float32, shape (runs, tests)
+        Test scores after each evaluated epoch.
+    """
+
+    network: nn.Module
+    scores: dict[int, np.ndarray]
+
+
+def fit(
+    build: Builder,
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    risks: Sequence[Risk],
+    test_inputs: torch.Tensor,
+    schedule: Schedule,
+    *,
+    seed: int,
+    names: Sequence[str] | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    report: Callable[[str], None] | None = None,
+) -> Fit:
+    """Train an ensemble, one run for each row of labels, on the device that holds the inputs.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the network from the number of runs and a generator, as `reference_cnn` does.
+    inputs : Tensor
+        Examples along the first dimension: images (n, height, width, channels) or features (n, d).
+    labels : Tensor of floats in {-1, +1}, shape (runs, n)
+        The labels that each run sees.
+    risks : sequence of callables
+        What each run minimises: a function of scores and labels, both (some runs, batch), that
+        gives a risk for each. Neighbouring runs with equal risks are computed together.
+    test_inputs : Tensor
+        Examples to score, of the kind of `inputs`.
+    schedule : Schedule
+        How to train.
+    seed : int
+        Of initial weights, order and dropout: the same for every run.
+    names : sequence of str, optional
+        What errors call the runs; by default their numbers.
+    checkpoint : path, optional
+        Where to keep the state after each evaluation. If the file is there, training goes on from
+        it; delete it to start anew.
+    report : callable, optional
+        Gets a line of progress after each epoch.
+
+    Returns
+    -------
+    Fit
+        The trained network and the test scores.
+
+    Raises
+    ------
+    ValueError
+        If the shapes of inputs, labels, risks and names do not fit together, a label is neither
+        -1 nor +1, there are fewer inputs than a batch holds, the seed is out of range, or the
+        checkpoint is of another training, damaged, or no file.
+    TypeError
+        If a parameter is of the wrong kind.
+    FloatingPointError
+        If a run's risk is no longer finite: a diverged run, or a batch without one of the classes.
+
+    Examples
+    --------
+    >>> from dpnotes.training import linear
+    >>> from torch.nn.functional import softplus
+    >>> x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> logistic = lambda scores, labels: softplus(-labels * scores).mean(-1)
+    >>> schedule = Schedule(epochs=20, batch_size=4, learning_rate=0.1)
+    >>> fit(linear(1), x, x.T.sign(), [logistic], x, schedule, seed=0).scores[20].round() > 0
+    array([[False, False,  True,  True]])
+    """
+    _check_kinds(build, inputs, test_inputs, labels, risks, schedule, names, checkpoint, report)
+    names = range(len(risks)) if names is None else names
+    _check_runs(inputs, labels, risks, names, schedule)
+    seed = check_integer("seed", seed, low=0, high=2**63 - 1)
+    if checkpoint:
+        check_target("checkpoint", checkpoint)
+    generator = torch.Generator().manual_seed(seed)
+    network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
+    groups = [(risk, len(list(runs))) for risk, runs in groupby(risks)]
+    identity: dict[str, Any] = {}
+    if checkpoint:
+        tensors = {"labels": labels, "inputs": inputs, "test_inputs": test_inputs}
+        identity = identify(seed, schedule, names, tensors, network, groups)
+    trainer = Trainer(network, generator, schedule, identity)
+    first = trainer.restore(checkpoint) if checkpoint and Path(checkpoint).exists() else 1
+    kept = {*schedule.evaluate_after, schedule.epochs}
+    for epoch in range(first, schedule.epochs + 1):
+        began = time.perf_counter()
+        _check_finite(names, trainer.run_epoch(inputs, labels, groups), epoch)
+        if epoch in kept:
+            trainer.scores[epoch] = predict(network, test_inputs)
+            if checkpoint:
+                trainer.save(checkpoint, epoch)
+        if report:
+            seconds = time.perf_counter() - began
+            report(f"epoch {epoch}/{schedule.epochs}, {len(risks)} runs, {seconds:.1f} s")
+    return Fit(network.eval(), trainer.scores)
+
+
+def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) -> np.ndarray:
+    """Return the scores that every run gives to every example, in single precision.
+
+    Parameters
+    ----------
+    network : nn.Module
+        As `fit` trains it.
+    inputs : Tensor
+        Examples along the first dimension, on the device of the network.
+    batch_size : int
+        Examples at a time, at least 1.
+
+    Returns
+    -------
+    ndarray of float32, shape (runs, n)
+        Scores; positive ones say +1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> from dpnotes.training import linear
+    >>> network = linear(1)(2, torch.Generator().manual_seed(0))
+    >>> predict(network, torch.ones(3, 1)).shape
+    (2, 3)
+    """
+    check_kind("network", network, nn.Module, "a torch module")
+    check_kind("inputs", inputs, torch.Tensor, "a tensor")
+    batch_size = check_integer("batch_size", batch_size, low=1)
+    network.eval()
+    with torch.no_grad():
+        scores = [network(batch).squeeze(-1) for batch in inputs.split(batch_size)]
+    return torch.cat(scores, dim=1).cpu().numpy()
+
+
+def _check_finite(names: Sequence[str], means: np.ndarray, epoch: int) -> None:
+    for name, mean in zip(names, means, strict=True):
+        if not np.isfinite(mean):
+            raise FloatingPointError(
+                f"the risk of run {name} is {mean} in epoch {epoch}: it diverged, or a batch "
+                "lacks one of its classes"
+            )
+
+
+def _check_kinds(
+    build: Builder,
+    inputs: torch.Tensor,
+    test_inputs: torch.Tensor,
+    labels: torch.Tensor,
+    risks: Sequence[Risk],
+    schedule: Schedule,
+    names: Sequence[str] | None,
+    checkpoint: str | os.PathLike | None,
+    report: Callable[[str], None] | None,
+) -> None:
+    if not callable(build):
+        raise TypeError(f"build must be callable, got {type(build).__name__}")
+    tensors = {"inputs": inputs, "test_inputs": test_inputs, "labels": labels}
+    for name, value in tensors.items():
+        check_kind(name, value, torch.Tensor, "a tensor")
+    check_kind("risks", risks, Sequence, "a sequence of functions")
+    check_kind("schedule", schedule, Schedule, "a Schedule")
+    check_kind("names", names, Sequence | None, "a sequence of strings or None")
+    check_kind("checkpoint", checkpoint, str | os.PathLike | None, "a path or None")
+    if report is not None and not callable(report):
+        raise TypeError(f"report must be callable or None, got {type(report).__name__}")
+
+
+def _check_runs(
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    risks: Sequence[Risk],
+    names: Sequence[str],
+    schedule: Schedule,
+) -> None:
+    if not risks or not all(map(callable, risks)):
+        raise ValueError("risks must hold one function or more, and nothing else")
+    if len(names) != len(risks):
+        raise ValueError(f"names must be as many as risks, {len(risks)}, got {len(names)}")
+    expected = (len(risks), len(inputs))
+    if tuple(labels.shape) != expected:
+        raise ValueError(
+            f"labels must have a row for each of the risks and a column for each of the inputs, "
+            f"{expected}, got {tuple(labels.shape)}"
+        )
+    if not bool(((labels == 1) | (labels == -1)).all()):
+        raise ValueError("labels must be -1 or +1; a record is not")
+    if len(inputs) < schedule.batch_size:
+        raise ValueError(f"inputs must fill a batch of {schedule.batch_size}, got {len(inputs)}")

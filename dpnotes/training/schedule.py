@@ -1,0 +1,58 @@
+"""How an ensemble trains."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from dpnotes._checks import check_choice, check_integer, check_real
+from dpnotes.training._checks import check_kind
+
+_PRECISIONS = ("float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long, and with which steps, Adam (its AMSGrad variant) trains.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the training data, at least 1.
+    batch_size : int
+        Images a step. What is left over in an epoch waits for the next one, newly shuffled.
+    learning_rate, weight_decay : float
+        Of Adam; the rate is positive, the decay (added to the gradient) not negative.
+    evaluate_after : tuple of int
+        The epochs after which test scores are kept; always after the last one.
+    precision : {"float32", "bfloat16"}
+        The type in which layers multiply while training; weights, risks and test scores are in
+        single precision.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a field is out of range or of the wrong kind.
+    """
+
+    epochs: int = 50
+    batch_size: int = 128
+    learning_rate: float = 1e-4
+    weight_decay: float = 1e-4
+    evaluate_after: tuple[int, ...] = ()
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep it as a plain number, as a checkpoint can hold it."""
+        keep = partial(object.__setattr__, self)
+        for name in ("epochs", "batch_size"):
+            keep(name, check_integer(name, getattr(self, name), low=1))
+        rate, decay = self.learning_rate, self.weight_decay
+        positive = {"low": 0.0, "low_open": True, "allowed": "a positive number"}
+        keep("learning_rate", check_real("learning_rate", rate, **positive))
+        allowed = "a non-negative number"
+        keep("weight_decay", check_real("weight_decay", decay, low=0.0, allowed=allowed))
+        check_kind("evaluate_after", self.evaluate_after, Sequence, "a sequence of epochs")
+        bounds = {"low": 1, "high": self.epochs}
+        epochs = (check_integer("evaluate_after", e, **bounds) for e in self.evaluate_after)
+        keep("evaluate_after", tuple(epochs))
+        check_choice("precision", self.precision, _PRECISIONS)
