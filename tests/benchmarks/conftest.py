@@ -1,8 +1,8 @@
 """Gather what the benchmarks measure, print ratios, and write the results and the page."""
 
+import dataclasses
 import datetime
 import importlib.util
-import json
 
 import pytest
 import table
@@ -29,13 +29,10 @@ def pytest_terminal_summary(terminalreporter, config):
     rows = config.stash[ROWS]
     if not rows:
         return
-    results = _results(rows)
-    terminalreporter.write_line("\n" + table.render(results))
+    run = _run(rows)
+    terminalreporter.write_line("\n" + table.render([run]))
     if _complete(rows):
-        text = json.dumps(results, indent=1, ensure_ascii=False)
-        table.RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        table.RESULTS.write_text(text + "\n", encoding="utf-8")
-        table.write()
+        table.store(run)
     else:
         terminalreporter.write_line("Nothing is written: not everybody ran to the end.")
 
@@ -47,8 +44,8 @@ def _complete(rows):
     return sum("seconds" in row or "failed" in row for row in rows) == len(CONTENDERS)
 
 
-def _results(rows):
-    from contest import EPSILON
+def _run(rows):
+    from contest import CONTENDERS, EPSILON
     from machine import commit, describe_machine, versions
 
     packages = {"numpy", "scipy", *(row["package"] for row in rows if row["package"])}
@@ -58,5 +55,10 @@ def _results(rows):
         "epsilon": EPSILON,
         "machine": describe_machine(),
         "versions": versions(packages),
+        "goals": [
+            {"job": job.name, **dataclasses.asdict(goal)}
+            for job in dict.fromkeys(contender.job for contender in CONTENDERS)
+            for goal in job.goals
+        ],
         "rows": rows,
     }

@@ -16,14 +16,44 @@ Estimate = np.ndarray | None
 
 
 @dataclass(frozen=True)
+class Goal:
+    """What was hoped for: the quotient of two times, one a number of milliseconds, or of memory.
+
+    `over` and `under` choose rows: "ours" the quickest of dpnotes' plain ways, "peer", "source" or
+    "limit" the quickest of that kind, anything else the row whose name begins so. Without `under`
+    the time counts in milliseconds; `over="memory"` is what ten times as many people take.
+    """
+
+    what: str
+    bound: float
+    holds: str
+    over: str
+    under: str | None
+
+
+def at_most(what: str, bound: float, *, over: str = "ours", under: str | None = "limit") -> Goal:
+    """Return a goal that the quotient of two times does not exceed a bound."""
+    return Goal(what, bound, "at most", over, under)
+
+
+def at_least(what: str, bound: float, *, over: str, under: str = "ours") -> Goal:
+    """Return a goal that the quotient of two times reaches a bound."""
+    return Goal(what, bound, "at least", over, under)
+
+
+@dataclass(frozen=True)
 class Job:
-    """A piece of work: so many people, queries or records, in so many categories."""
+    """A piece of work: so many people, queries or records, in so many categories.
+
+    `variance` is that of our estimates, where a job ends with estimates.
+    """
 
     name: str
     title: str
     people: int
     categories: int
-    variance: Callable[[np.ndarray], np.ndarray]
+    goals: tuple[Goal, ...] = ()
+    variance: Callable[[np.ndarray], np.ndarray] | None = None
     counted: str = "people"
 
 
@@ -128,116 +158,169 @@ RESPONSE = Job(
     "Randomized response: privatize and estimate",
     10**6,
     2,
-    _response_variance,
+    goals=(
+        at_most("randomized response, times the limit", 2.5),
+        at_least("randomized response, the best peer's time over ours", 250, over="peer"),
+        at_least(
+            "the same, both with cryptographic randomness: OpenDP's bit vector over our coins",
+            150,
+            over="OpenDP, one bit vector",
+            under="dpnotes' coins, `os.urandom`",
+        ),
+    ),
+    variance=_response_variance,
 )
 UNARY = Job(
     "unary encoding",
     "Unary encoding: perturb and aggregate",
     10**6,
     16,
-    _unary_variance,
-)
-LABELS = Job(
-    "labels",
-    "Labels under the exponential mechanism: privatize and estimate",
-    10**5,
-    2,
-    _label_variance,
-)
-SCORES = Job(
-    "scores",
-    "Labels under the exponential mechanism: the law of the number kept",
-    10**6,
-    2,
-    _label_variance,
+    goals=(
+        at_most("unary encoding, times the limit", 3.5),
+        at_least("unary encoding, the best peer's time over ours", 40, over="peer"),
+        at_most(
+            "unary encoding in chunks, memory for ten times as many people",
+            1.05,
+            over="memory",
+            under=None,
+        ),
+    ),
+    variance=_unary_variance,
 )
 WIDE = Job(
     "wide unary encoding",
     "Unary encoding of a wide domain: perturb and aggregate",
     10**5,
     1024,
-    _unary_variance,
-)
-PAIRS = Job(
-    "pairs",
-    "Barrier hinge risk of all pairs, with its slopes",
-    10**4,
-    2,
-    _label_variance,
-)
-MORE_PAIRS = Job(
-    "more pairs",
-    "Barrier hinge risk of all pairs, with its slopes",
-    10**6,
-    2,
-    _label_variance,
-)
-ELUN = Job(
-    "expected loss under noise",
-    "Expected loss under noise: one fit, 31 weights, 50 draws",
-    426,
-    2,
-    _label_variance,
-)
-TRIALS = Job(
-    "trials",
-    "Expected loss under noise: a hundred private models of the same data",
-    426,
-    2,
-    _label_variance,
-)
-ACCOUNTING = Job(
-    "accounting",
-    "PATE: the cost of GNMax at 296 orders",
-    26_032,
-    10,
-    _label_variance,
-    "queries",
-)
-MORE_ACCOUNTING = Job(
-    "more accounting",
-    "PATE: the cost of GNMax at 300 orders",
-    10**5,
-    10,
-    _label_variance,
-    "queries",
-)
-VOTING = Job(
-    "voting",
-    "PATE: count the votes of 250 teachers and draw every noisy winner",
-    10**5,
-    10,
-    _label_variance,
-    "queries",
-)
-AREA = Job(
-    "area",
-    "Area under the ROC curve",
-    2 * 10**5,
-    2,
-    _label_variance,
-    "records",
-)
-MORE_AREA = Job(
-    "more area",
-    "Area under the ROC curve",
-    10**7,
-    2,
-    _label_variance,
-    "records",
-)
-SMOOTH = Job(
-    "smooth sensitivity",
-    "Smooth sensitivity of the AUC",
-    10**5,
-    2,
-    _label_variance,
-    "records",
+    goals=(at_most("unary encoding of a wide domain, times the limit", 1.5),),
+    variance=_unary_variance,
 )
 COLLECTOR = Job(
     "collector",
     "Unary encoding, the collector's view alone: simulate and aggregate",
     10**9,
     16,
-    _unary_variance,
+    goals=(at_most("a collection of a billion users, in milliseconds", 1.0, under=None),),
+    variance=_unary_variance,
+)
+LABELS = Job(
+    "labels",
+    "Labels under the exponential mechanism: privatize and estimate",
+    10**5,
+    2,
+    goals=(
+        at_most("labels under the exponential mechanism, times the limit", 2.5),
+        at_most("the same with eight bytes a label", 2.5, over="dpnotes, eight bytes a label"),
+    ),
+    variance=_label_variance,
+)
+SCORES = Job(
+    "scores",
+    "Labels under the exponential mechanism: the distribution of the number kept",
+    10**6,
+    2,
+    goals=(
+        at_least("the distribution of the number kept, scipy's time over ours", 1, over="peer"),
+    ),
+)
+PAIRS = Job(
+    "pairs",
+    "Barrier hinge risk of all pairs, with its slopes",
+    10**4,
+    2,
+    goals=(
+        at_least("the risk of pairs, LibAUC's time over ours", 600, over="peer"),
+        at_most(
+            "the same beyond the barriers, times one sort",
+            8,
+            over="dpnotes, at the barriers",
+        ),
+    ),
+)
+MORE_PAIRS = Job(
+    "more pairs",
+    "Barrier hinge risk of all pairs, with its slopes",
+    10**6,
+    2,
+    goals=(
+        at_most("the risk of pairs of a million scores, in milliseconds", 200, under=None),
+        at_most(
+            "the same beyond the barriers, times one sort of a million",
+            8,
+            over="dpnotes, at the barriers",
+        ),
+    ),
+)
+ELUN = Job(
+    "expected loss under noise",
+    "Expected loss under noise: one fit, 31 weights, 50 draws",
+    426,
+    2,
+    goals=(
+        at_least(
+            "a fit of the expected loss under noise, a loop's time over ours", 40, over="source"
+        ),
+        at_most("the same, times one logistic fit", 6),
+    ),
+)
+TRIALS = Job(
+    "trials",
+    "Expected loss under noise: a hundred private models of the same data",
+    426,
+    2,
+)
+ACCOUNTING = Job(
+    "accounting",
+    "PATE: the cost of GNMax at 296 orders",
+    26_032,
+    10,
+    goals=(at_least("the cost of GNMax, a loop of queries over ours", 50, over="source"),),
+    counted="queries",
+)
+MORE_ACCOUNTING = Job(
+    "more accounting",
+    "PATE: the cost of GNMax at 300 orders",
+    10**5,
+    10,
+    goals=(at_most("the cost of a hundred thousand queries, in milliseconds", 200, under=None),),
+    counted="queries",
+)
+VOTING = Job(
+    "voting",
+    "PATE: count the votes of 250 teachers and draw every noisy winner",
+    10**5,
+    10,
+    goals=(
+        at_least("votes and noisy winners, a loop of queries over ours", 15, over="source"),
+        at_most("votes and noisy winners, times reading and noise", 3),
+    ),
+    counted="queries",
+)
+AREA = Job(
+    "area",
+    "Area under the ROC curve",
+    2 * 10**5,
+    2,
+    goals=(
+        at_least(
+            "the area under the curve, scikit-learn's time over ours", 10, over="scikit-learn"
+        ),
+        at_most("the area under the curve, times one sort", 4.5),
+    ),
+    counted="records",
+)
+MORE_AREA = Job(
+    "more area",
+    "Area under the ROC curve",
+    10**7,
+    2,
+    counted="records",
+)
+SMOOTH = Job(
+    "smooth sensitivity",
+    "Smooth sensitivity of the AUC",
+    10**5,
+    2,
+    goals=(at_least("smooth sensitivity, a loop of distances over ours", 1000, over="source"),),
+    counted="records",
 )

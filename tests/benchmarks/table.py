@@ -10,177 +10,139 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results" / "how_fast.json"
 PAGE = ROOT / "book" / "_generated" / "how_fast.md"
 
-LIMITS = ("limit", "words")
 OURS = ("dpnotes", "chunks")
+HEADS = ("limit", "dpnotes")
 PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-def render(results):
-    """Return the measured part of the page."""
-    parts = [_provenance(results), "## What was hoped for, and what holds", _goals(results)]
-    for job in _jobs(results):
-        rows = [row for row in results["rows"] if row["job"] == job]
-        parts += [f"## {_title(rows[0])}", _table(rows)]
+def render(runs):
+    """Return the measured part of the page, one column a machine."""
+    parts = [_provenance(runs), "## What was hoped for, and what holds", _goals(runs)]
+    for rows in _jobs(runs):
+        parts += [f"## {_title(_first(rows[0]))}", _table(rows, runs)]
     return "\n\n".join(["<!-- written by `make bench` -->", *parts]) + "\n"
 
 
-def goals(results):
-    """Return (goal, measured, whether it holds) for every goal that could be measured."""
-    response, unary, wide, collector, labels, scores, pairs, more_pairs, elun = (
-        _Job(results, name)
-        for name in (
-            *("randomized response", "unary encoding", "wide unary encoding", "collector"),
-            *("labels", "scores", "pairs", "more pairs", "expected loss under noise"),
-        )
-    )
-    accounting, more_accounting, voting = (
-        _Job(results, name) for name in ("accounting", "more accounting", "voting")
-    )
-    area, smooth = (_Job(results, name) for name in ("area", "smooth sensitivity"))
-    opendp, secure = response.time("OpenDP, one bit vector"), response.time("dpnotes' coins, `os.")
-    found = [
-        _at_most("randomized response, times the limit", 2.5, response.to_limit()),
-        _at_least("randomized response, the best peer's time over ours", 250, response.to_peer()),
-        _at_least(
-            "the same, both with cryptographic randomness: OpenDP's bit vector over our coins",
-            150,
-            _quotient(opendp, secure),
-        ),
-        _at_most("unary encoding, times the limit", 3.5, unary.to_limit()),
-        _at_least("unary encoding, the best peer's time over ours", 40, unary.to_peer()),
-        _at_most(
-            "unary encoding in chunks, memory for ten times as many people", 1.05, unary.growth()
-        ),
-        _at_most("unary encoding of a wide domain, times the limit", 1.5, wide.to_limit()),
-        _at_most("a collection of a billion users, in milliseconds", 1.0, collector.milliseconds()),
-        _at_most("labels under the exponential mechanism, times the limit", 2.5, labels.to_limit()),
-        _at_most(
-            "the same with eight bytes a label",
-            2.5,
-            _quotient(labels.time("dpnotes, eight bytes"), labels.best("limit")),
-        ),
-        _at_least("the law of the number kept, scipy's time over ours", 1.0, scores.to_peer()),
-        _at_least("the risk of pairs, LibAUC's time over ours", 600, pairs.to_peer()),
-        _at_least(
-            "the same, where pairs are beyond the barriers",
-            600,
-            _quotient(pairs.best("peer"), pairs.time("dpnotes, at")),
-        ),
-        _at_most(
-            "the risk of pairs of a million scores, in milliseconds", 200, more_pairs.milliseconds()
-        ),
-        _at_most(
-            "the same, where pairs are beyond the barriers",
-            200,
-            _quotient(more_pairs.time("dpnotes, at"), 1e-3),
-        ),
-        _at_least(
-            "a fit of the expected loss under noise, a loop's time over ours",
-            40,
-            _quotient(elun.best("source"), elun.best(*OURS)),
-        ),
-        _at_most("the same, times one logistic fit", 6, elun.to_limit()),
-        _at_least(
-            "the cost of GNMax, a loop of queries over ours",
-            50,
-            _quotient(accounting.best("source"), accounting.best(*OURS)),
-        ),
-        _at_most(
-            "the cost of a hundred thousand queries, in milliseconds",
-            200,
-            more_accounting.milliseconds(),
-        ),
-        _at_least(
-            "votes and noisy winners, a loop of queries over ours",
-            15,
-            _quotient(voting.best("source"), voting.best(*OURS)),
-        ),
-        _at_most("votes and noisy winners, times reading and noise", 2, voting.to_limit()),
-        _at_least(
-            "the area under the curve, scikit-learn's time over ours",
-            10,
-            _quotient(area.time("scikit-learn"), area.best(*OURS)),
-        ),
-        _at_most("the area under the curve, times one sort", 4.5, area.to_limit()),
-        _at_least(
-            "smooth sensitivity, a loop of distances over ours",
-            1000,
-            _quotient(smooth.best("source"), smooth.best(*OURS)),
-        ),
+def goals(run):
+    """Return (goal, measured, whether it holds) for every goal of a run that could be measured."""
+    found = [(goal, _measured(goal, _Job(run, goal["job"]))) for goal in run["goals"]]
+    return [
+        (f"{goal['what']}: {goal['holds']} {goal['bound']:,g}", value, _holds(goal, value))
+        for goal, value in found
+        if value is not None
     ]
-    return [goal for goal in found if goal is not None]
+
+
+def _measured(goal, job):
+    if goal["over"] == "memory":
+        return job.growth()
+    over = job.time(goal["over"])
+    return _quotient(over, 1e-3 if goal["under"] is None else job.time(goal["under"]))
+
+
+def _holds(goal, value):
+    return value <= goal["bound"] if goal["holds"] == "at most" else value >= goal["bound"]
+
+
+def merged(runs, new):
+    """Return all runs with a new one in the place of the last on its processor."""
+    here = new["machine"]["processor"]
+    others = [run for run in runs if run["machine"]["processor"] != here]
+    return sorted([*others, new], key=lambda run: run["machine"]["processor"])
+
+
+def read():
+    """Return the runs that are stored, one a machine."""
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else []
+
+
+def store(new):
+    """Store a run and write the page's measured part anew."""
+    text = json.dumps(merged(read(), new), indent=1, ensure_ascii=False)
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(text + "\n", encoding="utf-8")
+    write()
 
 
 def write():
     """Write the page's measured part anew."""
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(render(json.loads(RESULTS.read_text("utf-8"))), encoding="utf-8")
+    PAGE.write_text(render(read()), encoding="utf-8")
 
 
 class _Job:
     """The rows of one job."""
 
-    def __init__(self, results, name):
-        rows = [row for row in results["rows"] if row["job"] == name and "seconds" in row]
+    def __init__(self, run, name):
+        rows = [row for row in run["rows"] if row["job"] == name and "seconds" in row]
         self.rows = {row["name"]: row for row in rows}
 
-    def time(self, name):
-        return next(
-            (row["seconds"] for key, row in self.rows.items() if key.startswith(name)), None
-        )
-
-    def best(self, *kinds):
-        return min(
-            (row["seconds"] for row in self.rows.values() if row["kind"] in kinds), default=None
-        )
-
-    def to_limit(self):
-        return _quotient(self.best(*OURS), self.best("limit"))
-
-    def to_peer(self):
-        return _quotient(self.best("peer"), self.best(*OURS))
+    def time(self, chosen):
+        """Return the least time of a kind of rows, or that of the row with this name."""
+        kinds = OURS if chosen == "ours" else (chosen,)
+        times = [
+            row["seconds"]
+            for name, row in self.rows.items()
+            if row["kind"] in kinds or name == chosen
+        ]
+        return min(times, default=None)
 
     def growth(self):
+        """Return how much more memory ten times as many people take, in chunks."""
         row = next((row for row in self.rows.values() if row["kind"] == "chunks"), {})
         return _quotient(row.get("memory"), row.get("memory_of_a_tenth"))
-
-    def milliseconds(self):
-        return _quotient(self.best(*OURS), 1e-3)
 
 
 def _quotient(numerator, denominator):
     return None if numerator is None or denominator is None else numerator / denominator
 
 
-def _at_most(what, bound, value):
-    return value and (f"{what}: at most {bound:g}", value, value <= bound)
+def _provenance(runs):
+    lines = []
+    for run in runs:
+        machine, versions = run["machine"], run["versions"]
+        packages = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+        lines.append(
+            f"- **{_short(run)}**: {machine['processor']}, {machine['cores']} cores, "
+            f"{machine['memory_gib']} GiB of memory, {machine['system']}, Python "
+            f"{machine['python']}, on {run['date']}. The code was that of commit "
+            f"`{run['commit']}`. The packages: {packages}."
+        )
+    every = f"Every mechanism ran at epsilon {runs[0]['epsilon']:g} unless its row says otherwise."
+    head = "Measured on these machines; where a cell has several numbers, they are in this order."
+    return "\n\n".join([head, "\n".join(lines), every])
 
 
-def _at_least(what, bound, value):
-    return value and (f"{what}: at least {bound:g}", value, value >= bound)
+def _short(run):
+    """Call a machine by its maker, as there is one of each."""
+    return run["machine"]["processor"].replace("(R)", "").split()[0]
 
 
-def _provenance(results):
-    machine, versions = results["machine"], results["versions"]
-    packages = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-    return (
-        f"Measured on {results['date']} on one machine: {machine['processor']}, "
-        f"{machine['cores']} cores, {machine['memory_gib']} GiB of memory, {machine['system']}, "
-        f"Python {machine['python']}. The code was that of commit `{results['commit']}`. "
-        f"The packages: {packages}. Every mechanism ran at epsilon {results['epsilon']:g} "
-        "unless its row says otherwise."
-    )
-
-
-def _goals(results):
-    lines = ["| goal | measured | holds |", "|:--|--:|:--|"]
-    for goal, value, holds in goals(results):
-        lines.append(f"| {goal} | {ratio(value)} | {'yes' if holds else '**no**'} |")
+def _goals(runs):
+    lines = [_line(["goal", *map(_short, runs)]), _line([":--", *["--:"] * len(runs)])]
+    measured = [{goal: (value, holds) for goal, value, holds in goals(run)} for run in runs]
+    for goal in dict.fromkeys(goal for run in measured for goal in run):
+        lines.append(_line([goal, *(_verdict(*run.get(goal, (None, None))) for run in measured)]))
     return "\n".join(lines)
 
 
-def _jobs(results):
-    return list(dict.fromkeys(row["job"] for row in results["rows"]))
+def _verdict(value, holds):
+    return "–" if value is None else f"{ratio(value)}, {'yes' if holds else '**no**'}"
+
+
+def _jobs(runs):
+    """Return, for every job, its rows; a row is a list of what each machine measured, or None."""
+    names = dict.fromkeys((row["job"], row["name"]) for run in runs for row in run["rows"])
+    found = [{(row["job"], row["name"]): row for row in run["rows"]} for run in runs]
+    jobs = {}
+    for job, name in names:
+        jobs.setdefault(job, []).append([run.get((job, name)) for run in found])
+    return list(jobs.values())
+
+
+def _first(row):
+    """Return what the last machine has of a row: its words are the newest."""
+    return next(cell for cell in reversed(row) if cell is not None)
 
 
 def _title(row):
@@ -192,22 +154,33 @@ def _counted(row):
     return row.get("counted", "people")
 
 
-def _table(rows):
-    times = {row["kind"]: row["seconds"] for row in rows if "seconds" in row}
-    limit, ours = times.get("limit"), times.get("dpnotes")
-    memory = any("memory" in row for row in rows)
+def _table(rows, runs):
+    memory = any("memory" in cell for row in rows for cell in row if cell)
     head = ["who", "time", "times the limit", "times dpnotes", *["memory"] * memory, "how measured"]
     marks = [":--", "--:", "--:", "--:", *["--:"] * memory, ":--"]
     lines = [_line(head), _line(marks)]
+    limits, ours = ([_of_kind(rows, n, kind) for n in range(len(runs))] for kind in HEADS)
     for row in rows:
-        seconds = row.get("seconds")
+        times = [cell and cell.get("seconds") for cell in row]
         cells = [
-            _who(row),
-            duration(seconds),
-            *(ratio(_quotient(seconds, t)) for t in (limit, ours)),
+            _who(_first(row)),
+            _several(times, duration),
+            _several(map(_quotient, times, limits), ratio),
+            _several(map(_quotient, times, ours), ratio),
         ]
-        lines.append(_line([*cells, *[size(row.get("memory"))] * memory, _how(row)]))
+        sizes = [cell and cell.get("memory") for cell in row]
+        lines.append(_line([*cells, *[_several(sizes, size)] * memory, _how(_first(row))]))
     return "\n".join(lines)
+
+
+def _of_kind(rows, machine, kind):
+    found = (row[machine] for row in rows if row[machine] and row[machine]["kind"] == kind)
+    return next((row["seconds"] for row in found if "seconds" in row), None)
+
+
+def _several(values, written):
+    values = list(values)
+    return "–" if not any(values) else " · ".join(map(written, values))
 
 
 def _line(cells):

@@ -71,7 +71,7 @@ def describe(contender):
 
 def worst_error(contender, estimate):
     """Return how far off the worst estimate is, in standard deviations of ours."""
-    if estimate is None:
+    if contender.job.variance is None or estimate is None:
         return None
     truth = true_counts(contender.share, contender.job.categories)
     deviation = np.sqrt(contender.job.variance(truth))
