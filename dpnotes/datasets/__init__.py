@@ -8,53 +8,33 @@ dpnotes, then in the user's cache. It never touches the network: what is absent 
 
 and ``python -m dpnotes.datasets`` alone shows what is there. Wherever a data set came from, its
 arrays are put into one order and compared with one SHA-256 (in ``data/datasets.toml``), so that
-every reader computes on the same bytes.
+every reader computes on the same bytes. No file is unpacked beyond the size that it should have.
 """
 
 import argparse
-import bz2
 import functools
-import gzip
-import hashlib
 import io
 import json
-import lzma
 import os
-import pickle
 import re
 import sys
-import tarfile
-import time
-import tokenize
 import tomllib
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpnotes._checks import check_choice, check_integer
+from dpnotes.datasets import _formats, _mirrors
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # A wheel carries the data folder inside the package; a checkout has it beside the package.
-_PACKAGED = Path(__file__).parent / "data"
-_SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1] / "data"
-
-_ROUNDS = 5  # times that the list of mirrors is gone through
-_PAUSE = 1.0  # seconds before the second round, doubled before each further one
-_TIMEOUT = (10, 30)  # seconds to connect, and without a single byte
-
-# What a parser may raise on the wrong bytes.
-_UNREADABLE = (
-    *(ValueError, LookupError, TypeError, AttributeError, OSError, EOFError),
-    *(ArithmeticError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error),
-    *(lzma.LZMAError, pickle.UnpicklingError, tokenize.TokenError),
-)
+_PACKAGED = Path(__file__).parents[1] / "data"
+_SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "data"
 
 _ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
@@ -197,6 +177,8 @@ def load_cifar10(classes: Iterable[int] | None = None, *, download: bool = False
     >>> pair.x_train.shape  # doctest: +SKIP
     (10000, 32, 32, 3)
     """
+    if not isinstance(classes, Iterable | None):
+        raise TypeError(f"classes must be labels from 0 to 9, got {type(classes).__name__}")
     kept = range(10) if classes is None else list(classes)
     for label in kept:
         check_integer("classes", label, low=0, high=9)
@@ -266,7 +248,7 @@ def load_results(name: str) -> dict[str, Any]:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If `name` is not a plain name.
     DatasetUnavailable
         If there is no such file.
@@ -278,6 +260,8 @@ def load_results(name: str) -> dict[str, Any]:
     ...
     dpnotes.datasets.DatasetUnavailable: no results of 'no_such_experiment': measure them with ...
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string, got {type(name).__name__}")
     if not re.fullmatch(r"\w+", name):
         raise ValueError(f"name must be letters, digits and underscores, got {name!r}")
     path = _SHIPPED / "results" / f"{name}.json"
@@ -356,9 +340,8 @@ def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
     for part, path in paths.items():
         with path.open("rb") as file:
             try:
-                content[part] = _read(file, path.suffix, part)
-                _verify(name, part, content[part])
-            except _UNREADABLE as error:
+                content[part] = _read(name, part, file, path.suffix)
+            except _formats.UNREADABLE as error:
                 raise DatasetCorrupted(
                     f"{path} is not {name} as published ({error}); move it away, then run: "
                     f"python -m dpnotes.datasets {name}"
@@ -366,24 +349,14 @@ def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
     return content
 
 
-def _read(file: IO[bytes], suffix: str, part: str) -> np.ndarray | bytes:
-    if suffix == ".npz":
-        return np.load(file, allow_pickle=False)[part]
-    if suffix == ".npy":
-        return np.load(file, allow_pickle=False)
-    return bz2.decompress(file.read()) if suffix == ".bz2" else file.read()
-
-
-def _verify(name: str, part: str, content: np.ndarray | bytes) -> None:
-    """Raise ValueError unless `content` is the published one: dtype, shape and every byte."""
-    expected = _catalogue()[name]["parts"][part]
-    if isinstance(content, np.ndarray):
-        form = (str(content.dtype), list(content.shape))
-        if form != (expected["dtype"], expected["shape"]):
-            raise ValueError(f"{part} has dtype and shape {form}")
-        content = np.ascontiguousarray(content)
-    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
-        raise ValueError(f"{part} has another SHA-256")
+def _read(name: str, part: str, file: IO[bytes], suffix: str) -> np.ndarray | bytes:
+    every = _catalogue()[name]["parts"]
+    # Twice: nobody's archive is that much larger than what is in it.
+    if os.fstat(file.fileno()).st_size > 2 * sum(map(_formats.size_of, every.values())) + 2**16:
+        raise ValueError("it is far too large")
+    content = _formats.read_part(file, suffix, part, every[part])
+    _formats.verify(part, content, every[part])
+    return content
 
 
 def _parse_adult(content: bytes) -> "pd.DataFrame":
@@ -423,74 +396,30 @@ def _download(name: str) -> None:
 
 def _build(name: str, folder: Path) -> None:
     """Fetch the files of a data set, turn them into its parts, verify these and store them."""
-    files = {
-        file: _fetch(file, source["urls"], source.get("sha256"), folder / f"{file}.part")
-        for file, source in _catalogue()[name]["downloads"].items()
-    }
+    sources = _catalogue()[name]["downloads"]
+    files = {file: folder / f"{file}.part" for file in sources}
+    for file, partial in files.items():
+        if failures := _mirrors.fetch(file, sources[file], partial):
+            reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
+            raise DatasetUnavailable(
+                f"{file} could not be downloaded; run this again to go on.{reasons}"
+            )
     try:
-        content = _READERS[name](files)
-        for part in _catalogue()[name]["parts"]:
-            _verify(name, part, content[part])
-    except _UNREADABLE as error:
+        content = _formats.READERS[name](files, sources)
+        for part, expected in _catalogue()[name]["parts"].items():
+            _formats.verify(part, content[part], expected)
+    except _formats.UNREADABLE as error:
+        _remove(files.values())
         raise DatasetUnavailable(
             f"what was downloaded is not {name} as published ({error}); nothing was stored"
         ) from error
-    else:
-        _store(name, content, folder)
-    finally:
-        for path in files.values():
-            path.unlink()
+    _store(name, content, folder)  # where the disk is full, what was downloaded stays
+    _remove(files.values())
 
 
-def _fetch(file: str, urls: list[str], sha256: str | None, partial: Path) -> Path:
-    """Download one file, taking up where an earlier try was cut off, from whichever mirror serves.
-
-    pooch knows one address and starts again at zero, too little for 170 MB over a poor line.
-    """
-    from pooch import file_hash
-    from requests import RequestException
-
-    failures = {}
-    for attempt in range(_ROUNDS):
-        time.sleep(_PAUSE * 2 ** (attempt - 1) if attempt else 0)
-        for url in urls:
-            try:
-                _transfer(url, partial, file)
-            except RequestException as error:
-                failures[url] = str(error)
-                continue
-            if sha256 is None or file_hash(partial) == sha256:
-                return partial
-            partial.unlink()
-            failures[url] = "the file has another SHA-256"
-    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
-    raise DatasetUnavailable(f"{file} could not be downloaded; run this again to go on.{reasons}")
-
-
-def _transfer(url: str, partial: Path, label: str) -> None:
-    """Append to `partial` what it lacks of the file at `url`."""
-    import requests
-    from tqdm import tqdm
-
-    held = partial.stat().st_size if partial.exists() else 0
-    # Without "identity" a server may compress, and byte ranges would count compressed bytes.
-    headers = {"Accept-Encoding": "identity"}
-    if held:
-        headers["Range"] = f"bytes={held}-"
-    with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
-        if held and response.status_code == requests.codes.requested_range_not_satisfiable:
-            return  # there is nothing beyond what is held: its hash tells whether it is the file
-        response.raise_for_status()
-        if not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
-            held = 0  # the server sends the whole file, asked or not
-        total = int(response.headers.get("Content-Length", 0)) + held
-        with (
-            partial.open("ab" if held else "wb") as out,
-            tqdm(desc=label, total=total or None, initial=held, unit="B", unit_scale=True) as bar,
-        ):
-            for chunk in response.iter_content(1 << 16):
-                out.write(chunk)
-                bar.update(len(chunk))
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink()
 
 
 def _store(name: str, content: dict[str, Any], folder: Path) -> None:
@@ -510,88 +439,13 @@ def _atomic(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name only when it has been written to the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    draft.unlink(missing_ok=True)
     try:
-        with draft.open("wb") as out:
+        with draft.open("xb") as out:  # never through a link that somebody else has laid
             yield out
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _read_idx(path: Path) -> np.ndarray:
-    """Read the format of MNIST: two zeros, the type (8: uint8), the rank, the shape, the bytes."""
-    raw = gzip.decompress(path.read_bytes())
-    rank = raw[3]
-    shape = np.frombuffer(raw, dtype=">u4", count=rank, offset=4)
-    return np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * rank).reshape(shape)
-
-
-def _read_mnist(files: dict[str, Path]) -> dict[str, np.ndarray]:
-    return dict(zip(ImageData._fields, map(_read_idx, files.values()), strict=True))
-
-
-_ARRAY_MAKERS: dict[str, Callable] = {
-    "_reconstruct": np.empty(0).__reduce__()[0],
-    "ndarray": np.ndarray,
-    "dtype": np.dtype,
-}
-
-
-class _BatchUnpickler(pickle.Unpickler):
-    """Reads the pickles of CIFAR-10, which hold arrays, and refuses to call anything else."""
-
-    def find_class(self, module: str, name: str) -> Callable:
-        if name not in _ARRAY_MAKERS:
-            raise pickle.UnpicklingError(f"a batch of images must not call {module}.{name}")
-        return _ARRAY_MAKERS[name]
-
-
-def _read_cifar10(files: dict[str, Path]) -> dict[str, np.ndarray]:
-    [path] = files.values()
-    names = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
-    content = {}
-    with tarfile.open(path) as archive:
-        for split, batches in names.items():
-            members = [archive.extractfile(f"cifar-10-batches-py/{batch}") for batch in batches]
-            loaded = [_BatchUnpickler(member, encoding="latin1").load() for member in members]
-            planes = np.concatenate([batch["data"] for batch in loaded]).reshape(-1, 3, 32, 32)
-            labels = np.concatenate([batch["labels"] for batch in loaded]).astype(np.uint8)
-            images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
-            content[f"x_{split}"], content[f"y_{split}"] = _normalise(images, labels)
-    return content
-
-
-def _normalise(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort by label, then by the image's bytes, so that every source gives the same arrays."""
-    order = sorted(range(len(labels)), key=lambda i: (labels[i], images[i].tobytes()))
-    return images[order], labels[order]
-
-
-def _read_votes(files: dict[str, Path]) -> dict[str, np.ndarray]:
-    votes, queries, labels = files.values()
-    content = {
-        "mnist_student_query_indices": np.load(queries, allow_pickle=False),
-        "mnist_250_student_labels_lap_20": np.load(labels, allow_pickle=False),
-    }
-    with tarfile.open(votes) as archive:
-        for member in archive:
-            part = PurePosixPath(member.name).stem
-            if part in ("mnist_250_teachers", "svhn_250_teachers", "adult_250_teachers"):
-                raw = io.BytesIO(archive.extractfile(member).read())
-                content[part] = np.load(raw, allow_pickle=False)
-    return content
-
-
-def _read_adult(files: dict[str, Path]) -> dict[str, bytes]:
-    return {file: path.read_bytes() for file, path in files.items()}
-
-
-_READERS = {
-    "adult": _read_adult,
-    "mnist": _read_mnist,
-    "cifar10": _read_cifar10,
-    "pate_votes": _read_votes,
-}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -629,6 +483,8 @@ def main(arguments: list[str] | None = None) -> int:
         _show()
         return 0
     try:
+        if chosen.out:
+            _check_target(chosen.out)
         _obtain(chosen.name, chosen.classes, chosen.out)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -649,11 +505,15 @@ def _obtain(name: str, classes: list[int] | None, out: Path | None) -> None:
         print(f"wrote {out}: {len(images.x_train)} training and {len(images.x_test)} test images")
 
 
+def _check_target(out: Path) -> None:
+    """Raise ValueError where `--out` would replace anything but a plain file."""
+    if out.is_symlink() or (out.exists() and not out.is_file()):
+        raise ValueError(
+            f"--out must name a plain file, new or old, and {out} is a link, a folder or a device"
+        )
+
+
 def _show() -> None:
     for name, entry in _catalogue().items():
         place = locate(name) or f"absent; fetch it with: python -m dpnotes.datasets {name}"
         print(f"{name}: {entry['title']}\n    licence: {entry['licence']}\n    {place}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
