@@ -5,10 +5,17 @@ says what was expected of it and nothing of what it held, because a log is read 
 """
 
 import math
+from collections.abc import Iterable, Mapping, Set
+from itertools import chain
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+# The largest number that 64 bits with a sign hold.
+_MOST = 2**63 - 1
+# How numpy reads what Python knows; a boolean is an int too, so it comes first.
+_KINDS = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"), (str, "U"), (bytes, "S"))
 
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
@@ -46,18 +53,46 @@ def check_real(
         number < high if high_open else number <= high
     )
     if not (inside and math.isfinite(number)):
-        raise ValueError(f"{name} must be {allowed}, got {value}")
+        raise ValueError(f"{name} must be {allowed}, got {_shown(value)}")
     return number
 
 
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> int:
-    """Return `value` as an int, or refuse it: it must be a whole number in [low, high]."""
+    """Return `value` as an int, or refuse it: it must be a whole number in [low, high].
+
+    Without a `high` it must fit 64 bits, so that it can be computed with.
+    """
     allowed = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
+    if high is None and value > _MOST:
+        raise ValueError(f"{name} must be {allowed} and below 2**63, got {_shown(value)}")
     if value < low or (high is not None and value > high):
-        raise ValueError(f"{name} must be {allowed}, got {value}")
+        raise ValueError(f"{name} must be {allowed}, got {_shown(value)}")
     return int(value)
+
+
+def check_seed(name: str, seed: int | None, *, or_else: str = "None") -> int | None:
+    """Return a seed as an int, or None for a fresh one; a negative number is refused."""
+    allowed = f"an integer of at least 0 or {or_else}"
+    if seed is None:
+        return None
+    if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral):
+        raise TypeError(f"{name} must be {allowed}, got {type(seed).__name__}")
+    if seed < 0:
+        raise ValueError(f"{name} must be {allowed}, got {_shown(seed)}")
+    return int(seed)
+
+
+def check_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """Return the generator, or a new one from a seed; None takes fresh bits of the machine.
+
+    False, an empty list and their like are refused: numpy takes them for the seed 0, which anybody
+    can guess.
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(check_seed("rng", rng, or_else="None or a numpy Generator"))
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
@@ -65,19 +100,100 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        allowed = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {allowed}, got {_shown(value)}")
     return value
 
 
-def as_array(name: str, values: ArrayLike) -> np.ndarray:
-    """Return `values` as an array, or refuse rows of different lengths and masked entries."""
+def _shown(value: object) -> str:
+    """Return how a message quotes a parameter: in full where that is short."""
+    try:
+        words = repr(value) if isinstance(value, str) else str(value)
+    except ValueError:
+        # Python writes out no integer of more than 4,300 digits.
+        words = ""
+    kept = 0 < len(words) <= 100
+    return words if kept else f"one of type {type(value).__name__}, too long to print"
+
+
+def as_array(name: str, values: ArrayLike, *, with_booleans: bool = False) -> np.ndarray:
+    """Return `values` as an array, or refuse what has no order, a mask or rows of several lengths.
+
+    Whether an entry of a list is refused depends on the entry alone, not on its neighbours. Whole
+    numbers of any types stay whole; one that does not fit 64 bits with a sign turns the list into
+    an array of objects, which no caller takes; and a boolean is refused beside numbers, as it is
+    without them, unless the caller takes booleans.
+    """
+    if isinstance(values, list | tuple):
+        return _from_list(name, values, with_booleans)
+    # The order of a set changes from one start of Python to the next.
+    if isinstance(values, Set | Mapping):
+        raise TypeError(f"{name} must be a sequence or an array, got {type(values).__name__}")
+    _refuse_masks(name, {type(values)})
+    return _converted(name, values)
+
+
+def _from_list(name: str, values: list | tuple, with_booleans: bool) -> np.ndarray:
+    types = _types_in(values)
+    _refuse_masks(name, types)
+    kinds = {_kind_of_entry(kind) for kind in types}
+    if "b" in kinds and kinds & set("iuf") and not with_booleans:
+        raise TypeError(f"{name} must not mix booleans with numbers")
+    array = _converted(name, values)
+    if kinds & set("iu") and kinds <= set("biuf") and array.dtype.kind in "uf":
+        return _exactly(array, values, whole="f" not in kinds)
+    return array
+
+
+def _types_in(values: list | tuple) -> set[type]:
+    """Return the types of the entries of nested lists; of an array in them, that of its numbers."""
+    level, types = values, set()
+    # Nobody nests deeper, except a list that holds itself.
+    for _ in range(4):
+        found = set(map(type, level))
+        lists = {kind for kind in found if issubclass(kind, list | tuple)}
+        types |= found - lists - {np.ndarray}
+        if np.ndarray in found:
+            types |= {v.dtype.type for v in level if type(v) is np.ndarray}
+        if not lists:
+            break
+        level = list(chain.from_iterable(v for v in level if type(v) in lists))
+    return types
+
+
+def _kind_of_entry(kind: type) -> str:
+    """Return the letter by which numpy knows a type."""
+    if issubclass(kind, np.generic):
+        return np.dtype(kind).kind
+    return next((letter for known, letter in _KINDS if issubclass(kind, known)), "O")
+
+
+def _refuse_masks(name: str, types: Iterable[type]) -> None:
     # Without its mask, what was set aside as missing would count as an answer.
-    if isinstance(values, np.ma.MaskedArray):
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in types):
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
+
+
+def _converted(name: str, values: ArrayLike) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} must have rows of one length") from None
+    except (TypeError, RuntimeError):
+        # A tensor that records gradients, and its like.
+        raise TypeError(
+            f"{name} must be what numpy reads as an array, got {type(values).__name__}"
+        ) from None
+
+
+def _exactly(array: np.ndarray, values: list | tuple, *, whole: bool) -> np.ndarray:
+    """Return a list with whole numbers, none of them rounded for the sake of its neighbours."""
+    if not (np.abs(array) > 2.0**53).any():
+        return array.astype(np.int64) if whole and array.dtype.kind == "f" else array
+    entries = np.array(values, dtype=object)
+    if any(isinstance(v, Integral) and not -_MOST <= v <= _MOST for v in entries.flat):
+        return entries
+    return entries.astype(np.int64) if whole else array
 
 
 def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarray:
@@ -90,7 +206,7 @@ def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarra
     ValueError
         If there are none, or if any lies outside the domain or is no valid boolean.
     """
-    array = as_array(name, values)
+    array = as_array(name, values, with_booleans=categories == 2)
     if array.size == 0:
         raise ValueError(f"{name} must hold at least one record, got none")
     if array.dtype.kind not in "biu":
@@ -131,8 +247,15 @@ def check_counts(
             f"{name} must be one-dimensional with at least {at_least} entries, "
             f"got shape {array.shape}"
         )
-    if not np.all(np.isfinite(array)) or array.min() < 0:
+    counts = as_floats(array)
+    if not np.all(np.isfinite(counts)) or counts.min(initial=0) < 0:
         raise ValueError(f"{name} must be finite and non-negative")
-    if array.max() == 0 and not may_be_zero:
+    if counts.max(initial=0) == 0 and not may_be_zero:
         raise ValueError(f"{name} must not be all zero")
-    return array.astype(float)
+    return counts
+
+
+def as_floats(array: np.ndarray) -> np.ndarray:
+    """Return a copy as doubles; a wider number beyond them becomes infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        return array.astype(float)

@@ -10,7 +10,7 @@ labels it is randomized response, as `dpnotes.label_privacy` has it.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpnotes._checks import as_array, check_epsilon, check_integer, kind_of
+from dpnotes._checks import as_array, check_epsilon, check_integer, check_rng, kind_of
 from dpnotes._coins import flip_each
 
 
@@ -66,7 +66,7 @@ def sample(
         raise ValueError(f"utilities must be one-dimensional, got shape {utilities.shape}")
     weights = _weights(utilities, epsilon, sensitivity)
     count = 1 if size is None else check_integer("size", size, low=0)
-    drawn = _draw(weights, count, np.random.default_rng(rng))
+    drawn = _draw(weights, count, check_rng(rng))
     return int(drawn[0]) if size is None else drawn
 
 

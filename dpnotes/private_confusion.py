@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpnotes._checks import as_array, check_probability, check_real
+from dpnotes._checks import as_array, check_probability, check_real, check_rng
 from dpnotes._coins import discrete_laplace, flip_each
 from dpnotes.private_auc._metric import check_classes, check_lengths
 from dpnotes.private_auc.interval import Estimate
@@ -118,9 +118,7 @@ def release_confusion_matrix(
     predictions = check_classes("predictions", predictions)
     check_lengths("predictions", predictions, "labels", labels)
     counts = np.bincount(2 * labels.astype(np.int8) + predictions.astype(np.int8), minlength=4)
-    tn, fp, fn, tp = (
-        counts + _balanced_noise(epsilon / 2 - 1e-12, np.random.default_rng(rng))
-    ).tolist()
+    tn, fp, fn, tp = (counts + _balanced_noise(epsilon / 2 - 1e-12, check_rng(rng))).tolist()
     return ConfusionRelease(
         value=((tn, fp), (fn, tp)),
         epsilon=epsilon,

@@ -15,7 +15,7 @@ so that two people's reports differ by a factor of at most p / q = e^epsilon.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpnotes._checks import check_categories, check_counts, check_epsilon, check_integer
+from dpnotes._checks import check_categories, check_counts, check_epsilon, check_integer, check_rng
 from dpnotes._coins import complement, flip, lie_probability
 
 
@@ -127,7 +127,7 @@ def privatize(
     # An unsigned number of numpy's would make floats of the reports, and round them.
     categories = int(categories)
     values = check_categories("values", values, categories)
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     lies = flip(values.size, lie, rng).reshape(values.shape)
     if categories == 2:
         return np.asarray(values ^ lies, dtype=values.dtype)
@@ -249,7 +249,7 @@ def two_coin(values: ArrayLike, *, rng: np.random.Generator | int | None = None)
     (4,)
     """
     values = check_categories("values", values, 2)
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     truthful = flip(values.size, 0.5, rng).reshape(values.shape)
     answer = flip(values.size, 0.5, rng).reshape(values.shape)
     return np.where(truthful, values, answer).astype(values.dtype, copy=False)

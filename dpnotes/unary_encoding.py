@@ -25,6 +25,7 @@ from dpnotes._checks import (
     check_integer,
     check_probability,
     check_real,
+    check_rng,
     kind_of,
 )
 from dpnotes._coins import complement, flip_either, lie_probability
@@ -230,7 +231,7 @@ def perturb(
     bits = _check_bits("bits", bits)
     if not _at_most_one(bits):
         raise ValueError("bits must have at most a single 1 in each row; a record has more")
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     reports = flip_either(bits.ravel(), p, q, rng).reshape(bits.shape)
     return reports.view(kind) if kind.itemsize == 1 else reports.astype(kind)
 
@@ -389,7 +390,7 @@ def simulate_ones(
         raise TypeError(f"counts must be integers, got {kind_of(counts)}")
     counts = counts.astype(np.int64)
     n = _check_total(counts, n)
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     return rng.binomial(counts, p) + rng.binomial(n - counts, q)
 
 

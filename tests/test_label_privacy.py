@@ -348,7 +348,8 @@ class EveryOrder:
 
 def realised_two_step(monkeypatch, labels, epsilon):
     """Return the exact law over all coins of the tree and all orders of the labels."""
-    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    for module in (label_privacy, exponential_mechanism):
+        monkeypatch.setattr(module, "check_rng", lambda rng: rng)
     orders = list(itertools.permutations(range(len(labels))))
     total = Counter()
     for order in orders:
@@ -386,7 +387,7 @@ def test_over_all_draws_the_two_steps_cost_half_of_epsilon(monkeypatch):
 
 @pytest.mark.parametrize("lies", [1, 96, 127])
 def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatch, lies):
-    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    monkeypatch.setattr(randomized_response, "check_rng", lambda rng: rng)
     monkeypatch.setattr(_coins, "draw_bytes", lambda size, rng: rng)
     monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: lies / 256)
     bytes_of_pairs = np.indices((256, 256), dtype=np.uint8).reshape(2, -1).T.ravel()

@@ -46,7 +46,7 @@ class EveryDraw:
 @pytest.fixture
 def scripted(monkeypatch):
     """Let a mechanism take a stand-in for its generator."""
-    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    monkeypatch.setattr(randomized_response, "check_rng", lambda rng: rng)
     monkeypatch.setattr(
         _coins, "draw_bytes", lambda size, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8)
     )

@@ -267,7 +267,7 @@ class EveryPairOfBytes:
 
 
 def reports_over_all_draws(monkeypatch, row, p, q):
-    monkeypatch.setattr(np.random, "default_rng", lambda rng: rng)
+    monkeypatch.setattr(unary_encoding, "check_rng", lambda rng: rng)
     monkeypatch.setattr(
         _coins, "draw_bytes", lambda size, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8)
     )

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import check_choice, check_epsilon, check_integer
+from dpnotes._checks import check_choice, check_epsilon, check_integer, check_rng
 from dpnotes.elun._checks import check_numbers
 from dpnotes.elun._rules import MOST_NODES, gauss_rule, uniform_rule
 
@@ -59,7 +59,7 @@ def l2_laplace_noise(
     (2, 3)
     """
     dimension, scale, count = _check_noise(dimension, scale, size)
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     directions = rng.standard_normal((count, dimension))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     noise = scale * rng.standard_gamma(dimension, size=(count, 1)) * directions
@@ -109,7 +109,7 @@ def coordinate_laplace_noise(
     (3,)
     """
     dimension, scale, count = _check_noise(dimension, scale, size)
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     noise = rng.laplace(scale=math.sqrt(dimension) * scale, size=(count, dimension))
     return noise[0] if size is None else noise
 

@@ -20,6 +20,7 @@ from dpnotes._checks import (
     check_integer,
     check_probability,
     check_real,
+    check_rng,
 )
 from dpnotes._coins import discrete_gaussian, discrete_laplace
 from dpnotes.accounting import (
@@ -90,7 +91,7 @@ class _Mechanism:
         implementation and not one for secrets under attack.
         """
         table, single = check_votes(votes, at_least=1)
-        answers = self._draw(table, np.random.default_rng(rng))
+        answers = self._draw(table, check_rng(rng))
         return int(answers[0]) if single else answers
 
     def output_distribution(self, votes: ArrayLike) -> np.ndarray:
@@ -539,7 +540,7 @@ class ConfidentGNMax(_Mechanism):
         """
         table, single = check_votes(votes, at_least=1)
         most = len(table) if answers is None else check_integer("answers", answers, low=0)
-        rng = np.random.default_rng(rng)
+        rng = check_rng(rng)
         labels = np.full(len(table), -1)
         sure = reaches(table, self.threshold, self.sigma_threshold, rng)
         labels[sure] = noisy_winners(table[sure], self.sigma, discrete_gaussian, rng)

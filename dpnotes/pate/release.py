@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from dpnotes._checks import as_array, check_epsilon, check_integer, check_probability, kind_of
+from dpnotes._checks import (
+    as_array,
+    check_epsilon,
+    check_integer,
+    check_probability,
+    check_rng,
+    kind_of,
+)
 from dpnotes.accounting import best_epsilon
 from dpnotes.pate._checks import (
     check_answered,
@@ -452,7 +459,7 @@ def release_cost(
         table, mechanism.threshold, mechanism.sigma_threshold, order, distances=reach
     )
     local += gnmax_local_sensitivity(table[answered], sigma, order, distances=reach)
-    noise = np.random.default_rng(rng).normal() * scale * smooth_sensitivity(local, beta)
+    noise = check_rng(rng).normal() * scale * smooth_sensitivity(local, beta)
     return Release(
         round(_improved(rdp + own, order, delta) + noise, 6),
         _gnss_epsilon(beta, scale, delta),

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from dpnotes import exponential_mechanism
-from dpnotes._checks import check_categories, check_choice, check_integer
+from dpnotes._checks import check_categories, check_choice, check_integer, check_rng
 from dpnotes.pate._checks import check_scale, check_votes
 from dpnotes.pate._distribution import log_distribution
 
@@ -54,7 +54,7 @@ def partition(
     """
     teachers = check_integer("teachers", teachers, low=1, high=2**40)
     n = check_integer("n", n, low=teachers, high=2**40)
-    order = np.random.default_rng(rng).permutation(n)
+    order = check_rng(rng).permutation(n)
     return [np.sort(part) for part in np.array_split(order, teachers)]
 
 

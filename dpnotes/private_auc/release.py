@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import check_choice
+from dpnotes._checks import check_choice, check_rng
 from dpnotes.private_auc._metric import METRIC, METRICS, check_numbers, split_scores
 from dpnotes.private_auc.noise import MetricNoise, choose_noise
 from dpnotes.release import Release
@@ -276,7 +276,7 @@ def _release(
     steps = 2 ** _halvings(noise.scale(record.largest(n)))
     # From here on everything is a secret.
     value = record.value(positives, negatives, ties)
-    drawn = noise.draw(record.size(positives.size, negatives.size), np.random.default_rng(rng))
+    drawn = noise.draw(record.size(positives.size, negatives.size), check_rng(rng))
     return MetricRelease(
         min(max(round((value + _MARGIN * drawn) * steps), 0), steps) / steps,
         epsilon,

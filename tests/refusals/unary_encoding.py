@@ -34,7 +34,7 @@ NOT_BITS = {
     TypeError: [[[0.0, 1.0]], [["0", "1"]], [[0, None]], [[SECRET_WORD, 1]]],
 }
 NOT_WHOLE_COUNTS = {ValueError: [[2.0**63, 1.0]], TypeError: [[1.0, 2.0], [0.5, 0.5]]}
-TOO_MANY = {ValueError: [[2**62, 2**12], [2**63, 2**63]]}
+TOO_MANY = {ValueError: [[2**62, 2**12], np.array([2**63, 2**63])]}
 NOT_ANSWERS = {
     ValueError: [[], (), np.array([]), ["tea", None], [math.nan], [SECRET_WORD], ["tea", SECRET]],
     TypeError: ["tea", 5, None, [["tea"]], [SECRET_WORD, ["tea"]], np.array([["tea"], ["tea"]])],
