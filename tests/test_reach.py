@@ -236,3 +236,17 @@ def test_code_that_does_something_else_has_another_hash(tmp_path, one, other):
 
     assert hashed(one) != hashed(other)
     assert hashed(one) == hashed(one + "  # a comment")
+
+
+def test_a_tag_asks_the_loader_of_its_name_whatever_data_set_is_new(monkeypatch):
+    from dpnotes import datasets
+
+    def absent():
+        raise datasets.DatasetUnavailable("no such folder")
+
+    monkeypatch.setattr(datasets, "load_new", absent, raising=False)
+    assert "no such folder" in refresh.missing_data("needs-new")
+    monkeypatch.setattr(datasets, "load_newer", lambda: 1, raising=False)
+    assert refresh.missing_data("needs-newer") is None
+    with pytest.raises(AttributeError, match="load_nothing"):
+        refresh.missing_data("needs-nothing")

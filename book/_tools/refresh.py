@@ -5,8 +5,8 @@ own code cells, and what they reach (see `reach`): the modules that they import,
 load and the style of the figures. Where one of them has changed since, the notebook is stale.
 
 ``python book/_tools/refresh.py`` runs all stale notebooks, or those it is given; ``--force`` runs
-fresh ones too. Cells tagged ``needs-cifar10``, ``needs-mnist`` or ``needs-votes`` are left as they
-are where their data is absent.
+fresh ones too. Cells tagged ``needs-cifar10`` and the like are left as they are where their data
+is absent.
 """
 
 import argparse
@@ -22,12 +22,9 @@ import reach
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Which loader must succeed for the cells of each tag to run.
-LOADERS = {
-    "needs-cifar10": lambda datasets: datasets.load_cifar10(),
-    "needs-mnist": lambda datasets: datasets.load_mnist(),
-    "needs-votes": lambda datasets: datasets.load_pate_votes("mnist_250_teachers"),
-}
+# A cell tagged `needs-NAME` wants what `datasets.load_NAME()` loads; votes come in several files.
+NEEDS = "needs-"
+LOADERS = {"needs-votes": lambda datasets: datasets.load_pate_votes("mnist_250_teachers")}
 
 CELL_METADATA = {"tags", "jupyter", "mystnb"}
 LANGUAGE = {
@@ -81,7 +78,8 @@ def code_cells(book):
 
 def data_tags(book):
     """Return the ``needs-...`` tags that a notebook's cells carry."""
-    return {tag for cell in code_cells(book) for tag in tags(cell) & set(LOADERS)}
+    found = {tag for cell in code_cells(book) for tag in tags(cell)}
+    return {tag for tag in found if tag.startswith(NEEDS)}
 
 
 def hashes(book, root=ROOT):
@@ -113,10 +111,14 @@ def missing_data(tag):
     from dpnotes import datasets
 
     try:
-        LOADERS[tag](datasets)
+        LOADERS.get(tag, _loader(tag))(datasets)
     except datasets.DatasetUnavailable as error:
         return str(error)
     return None
+
+
+def _loader(tag):
+    return lambda datasets: getattr(datasets, f"load_{tag.removeprefix(NEEDS)}")()
 
 
 def execute(path, timeout=600, root=ROOT):
