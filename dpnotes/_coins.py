@@ -19,22 +19,30 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-# Small enough for the second-level cache, large enough to forget the cost of a numpy call.
+# The ties of so many coins are settled together: a part of what a seed gives.
 _BLOCK = 1 << 19
+# So many coins at a time stay in the cache, in memory that is used again.
+_PART = 1 << 16
+# Bit generators whose raw output is the words that `integers` gives, at less cost a call.
+_WORDS = {np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64}
 # Whole numbers of so many bits make the noise for real numbers.
 _BITS = 256
 
 
 def flip(size: int, p: float, rng: np.random.Generator) -> np.ndarray:
     """Return `size` booleans, each True with probability exactly `p`, for 0 <= p < 1."""
-    if size == 0:
-        return np.zeros(0, dtype=bool)
+    heads = np.empty(size, dtype=bool)
     threshold, rest = _split(p)
-    drawn = draw_bytes(size, rng)
-    heads = drawn < threshold
-    if rest:
-        ties = np.flatnonzero(drawn == threshold)
-        heads[ties] = flip(ties.size, rest, rng)
+    ties = []
+    for start in range(0, size, _PART):
+        part = heads[start : start + _PART]
+        drawn = draw_bytes(part.size, rng)
+        np.less(drawn, threshold, out=part)
+        if rest:
+            ties.append((drawn == threshold).nonzero()[0] + start)
+    if ties:
+        undecided = np.concatenate(ties)
+        heads[undecided] = flip(undecided.size, rest, rng)
     return heads
 
 
@@ -49,14 +57,19 @@ def flip_either(choice: np.ndarray, p: float, q: float, rng: np.random.Generator
     (threshold_p, rest_p), (threshold_q, rest_q) = _split(p), _split(q)
     # Bytes wrap around, so the step from one threshold to the other may be negative.
     step, base = np.uint8((threshold_p - threshold_q) % 256), np.uint8(threshold_q)
-    for start in range(0, choice.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        thresholds = choice[block] * step + base
-        drawn = draw_bytes(thresholds.size, rng)
-        np.less(drawn, thresholds, out=heads[block])
-        if rest_p or rest_q:
-            ties = np.flatnonzero(drawn == thresholds)
-            heads[block][ties] = flip_either(choice[block][ties], rest_p, rest_q, rng)
+    for first in range(0, choice.size, _BLOCK):
+        ties, last = [], min(first + _BLOCK, choice.size)
+        for start in range(first, last, _PART):
+            part = slice(start, min(start + _PART, last))
+            thresholds = choice[part] * step
+            thresholds += base
+            drawn = draw_bytes(thresholds.size, rng)
+            np.less(drawn, thresholds, out=heads[part])
+            if rest_p or rest_q:
+                ties.append((drawn == thresholds).nonzero()[0] + start)
+        if ties:
+            undecided = np.concatenate(ties)
+            heads[undecided] = flip_either(choice[undecided], rest_p, rest_q, rng)
     return heads
 
 
@@ -172,7 +185,11 @@ def _either_sign(size: Fraction, rng: np.random.Generator) -> Fraction:
 
 def draw_bytes(size: int, rng: np.random.Generator) -> np.ndarray:
     """Return `size` uniform bytes, drawn eight at a time: faster than numpy's own `bytes`."""
-    words = rng.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64)
+    count = -(-size // 8)
+    if type(getattr(rng, "bit_generator", None)) in _WORDS:
+        words = rng.bit_generator.random_raw(count)
+    else:
+        words = rng.integers(0, 2**64, size=count, dtype=np.uint64)
     # In the order of a little-endian machine, so that a seed gives the same bytes everywhere.
     return words.astype("<u8", copy=False).view(np.uint8)[:size]
 
@@ -211,6 +228,7 @@ def lie_probability(epsilon: float, others: int = 1) -> float:
     return lie
 
 
+@lru_cache(maxsize=256)
 def complement(lie: float) -> float:
     """Return the largest double that is at most 1 - lie; unlike ``1 - lie`` it is never 1."""
     truth = 1.0 - lie

@@ -28,6 +28,7 @@ from dpnotes._checks import (
     check_epsilon,
     check_integer,
     check_probability,
+    check_rng,
     kind_of,
 )
 from dpnotes._coins import lie_probability
@@ -256,7 +257,7 @@ def exponential(
     if method == "independent":
         return privatize(labels, cost, classes=classes, rng=rng)
     is_second, values = _check_labels("labels", labels, _check_classes(classes))
-    rng = np.random.default_rng(rng)
+    rng = check_rng(rng)
     log_weights = np.maximum(log_score_pmf(is_second.size, stated_epsilon), -1e300)
     score = exponential_mechanism.sample(log_weights, 2.0, rng=rng)
     flipped = rng.permutation(is_second.size) >= score
@@ -524,13 +525,13 @@ def _check_labels(
         # A boolean read from foreign memory may hold any byte.
         array, among = _as_bytes(array), _as_bytes(values)
         is_second = array == among[1]
-        known = np.count_nonzero(is_second) + np.count_nonzero(array == among[0])
+        known = np.all(is_second | (array == among[0]))
     else:
         values = classes
         of_kind = [label if _kinds(label) == kinds else None for label in array]
         is_second = np.array([label == second for label in of_kind])
-        known = np.count_nonzero(is_second) + sum(label == first for label in of_kind)
-    if known < array.size:
+        known = all(label in (first, second) for label in of_kind)
+    if not known:
         raise ValueError(f"{allowed}; a record is neither")
     return is_second, values
 
@@ -549,12 +550,18 @@ def _as_bytes(array: np.ndarray) -> np.ndarray:
 
 def _name(is_second: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return the class of each report."""
-    if classes.dtype.kind in "iu":
-        # Quicker than looking it up, and whole numbers wrap around to the right one.
-        step = classes[1:] - classes[:1]
-        reports = np.multiply(is_second.view(np.uint8), step, dtype=classes.dtype)
-        return np.add(reports, classes[:1], out=reports)
-    return classes.take(is_second.view(np.int8))
+    kind = classes.dtype
+    if kind.kind not in "biuf" or kind.itemsize > 8:
+        return classes.take(is_second.view(np.int8))
+    # Quicker than looking it up: one class and a step to the other, as whole numbers of the same
+    # bits, which wrap around to the right one. Small ones are made in a byte and widened once.
+    wide = classes.view(f"i{kind.itemsize}")
+    narrow = wide.astype(np.int8)
+    pair = narrow if np.all(narrow == wide) else wide
+    reports = is_second.astype(pair.dtype)
+    reports *= pair[1:] - pair[:1]
+    reports += pair[:1]
+    return reports.astype(wide.dtype, copy=False).view(kind)
 
 
 def _range_probability(n: int, low: int, high: int, p: float) -> float:

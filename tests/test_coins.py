@@ -274,6 +274,19 @@ def test_blocks_of_coins_are_drawn_alike(monkeypatch):
     assert np.array_equal(np.count_nonzero(heads, axis=2), [[200, 40]] * 5)
 
 
+def test_coins_do_not_depend_on_how_many_are_drawn_at_a_time(monkeypatch):
+    monkeypatch.setattr(_coins, "draw_bytes", draw_bytes)
+    choice = np.arange(5_000) % 3 == 0
+
+    def coins():
+        rng = np.random.default_rng(23)
+        return flip(5_000, 1 / 3, rng), flip_either(choice, 0.7, 0.2, rng)
+
+    at_once = coins()
+    monkeypatch.setattr(_coins, "_PART", 64)
+    np.testing.assert_array_equal(coins(), at_once)
+
+
 def test_more_coins_than_a_block_holds_follow_the_law():
     size = 3 * _coins._BLOCK + 12_345
     choice = np.arange(size) % 3 == 0
@@ -445,10 +458,15 @@ def test_the_truth_is_the_largest_double_that_leaves_room_for_the_lie(lie):
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
-def test_bytes_are_those_of_64_bit_words(size):
-    words = np.random.default_rng(5).integers(0, 2**64, size=-(-size // 8), dtype=np.uint64)
-    expected = b"".join(int(word).to_bytes(8, "little") for word in words)[:size]
-    assert draw_bytes(size, np.random.default_rng(5)).tobytes() == expected
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
+def test_bytes_are_those_of_64_bit_words_of_any_generator(size, kind):
+    first, second = (np.random.Generator(getattr(np.random, kind)(5)) for _ in range(2))
+    for _ in range(2):
+        words = first.integers(0, 2**64, size=-(-size // 8), dtype=np.uint64)
+        expected = b"".join(int(word).to_bytes(8, "little") for word in words)[:size]
+        assert draw_bytes(size, second).tobytes() == expected
+        # Half a word that is left over from a small number changes nothing.
+        assert first.integers(9, dtype=np.uint32) == second.integers(9, dtype=np.uint32)
 
 
 def test_every_byte_is_equally_likely_at_every_place_of_a_word():

@@ -389,6 +389,7 @@ def test_over_all_draws_the_two_steps_cost_half_of_epsilon(monkeypatch):
 def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatch, lies):
     monkeypatch.setattr(randomized_response, "check_rng", lambda rng: rng)
     monkeypatch.setattr(_coins, "draw_bytes", lambda size, rng: rng)
+    monkeypatch.setattr(_coins, "_PART", 2 * 65_536)
     monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: lies / 256)
     bytes_of_pairs = np.indices((256, 256), dtype=np.uint8).reshape(2, -1).T.ravel()
     labels = np.tile([1, -1], 65_536)

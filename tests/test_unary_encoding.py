@@ -271,6 +271,7 @@ def reports_over_all_draws(monkeypatch, row, p, q):
     monkeypatch.setattr(
         _coins, "draw_bytes", lambda size, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8)
     )
+    monkeypatch.setattr(_coins, "_PART", 2 * 65_536)
     reports = perturb(np.tile(row, (65_536, 1)), p, q, rng=EveryPairOfBytes())
     return np.bincount(as_number(reports), minlength=4)
 
