@@ -373,6 +373,22 @@ def test_a_garbled_answer_moves_on_to_the_next_mirror(words, cache, server, payl
     assert server.requests["/1/blob"] == [None]
 
 
+def test_a_mirror_that_ends_early_without_a_word_is_gone_on_from(
+    cache, server, payload, monkeypatch
+):
+    def falls_silent(handler, body):
+        handler.reply(200, body, {"Content-Length": None}, sent=len(body) // 2)
+
+    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
+    server.behaviours["/0/blob"] = [falls_silent]
+    assert fetch() == PAYLOAD
+    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
+    shutil.rmtree(cache)
+    server.behaviours["/1/blob"] = [falls_silent]
+    with pytest.raises(datasets.DatasetUnavailable, match=r"/1/blob: broke off 131072 bytes"):
+        fetch()
+
+
 def test_a_mirror_that_spoils_what_another_goes_on_from_does_not_spoil_the_other(
     cache, server, payload, monkeypatch
 ):

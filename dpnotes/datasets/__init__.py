@@ -32,6 +32,19 @@ from dpnotes.datasets import _formats, _mirrors
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = [
+    "DatasetCorrupted",
+    "DatasetUnavailable",
+    "ImageData",
+    "load_adult",
+    "load_cifar10",
+    "load_mnist",
+    "load_pate_votes",
+    "load_results",
+    "locate",
+    "main",
+]
+
 # A wheel carries the data folder inside the package; a checkout has it beside the package.
 _PACKAGED = Path(__file__).parents[1] / "data"
 _SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "data"
@@ -239,12 +252,13 @@ def load_results(name: str) -> dict[str, Any]:
     Parameters
     ----------
     name : str
-        The experiment's name, as in ``data/results/NAME.json``.
+        The experiment's name, as in ``data/results/NAME.jsonl`` (or ``.json``, a whole document).
 
     Returns
     -------
     dict
-        The file's content.
+        What all units share ("experiment", "cut", "data", ...), the "units" in a list, each with
+        its "setup" and "provenance", and their "records" in one, where units have records.
 
     Raises
     ------
@@ -264,13 +278,29 @@ def load_results(name: str) -> dict[str, Any]:
         raise TypeError(f"name must be a string, got {type(name).__name__}")
     if not re.fullmatch(r"\w+", name):
         raise ValueError(f"name must be letters, digits and underscores, got {name!r}")
-    path = _SHIPPED / "results" / f"{name}.json"
-    if not path.is_file():
-        raise DatasetUnavailable(
-            f"no results of {name!r}: measure them with "
-            f"python -m dpnotes.experiments.{name} --out data/results/{name}.json"
-        )
-    return json.loads(path.read_text(encoding="utf-8"))
+    lines, document = (_SHIPPED / "results" / f"{name}{kind}" for kind in (".jsonl", ".json"))
+    if lines.is_file():
+        return _gather(map(json.loads, lines.read_text(encoding="utf-8").splitlines()))
+    if document.is_file():
+        return json.loads(document.read_text(encoding="utf-8"))
+    raise DatasetUnavailable(
+        f"no results of {name!r}: measure them with "
+        f"python -m dpnotes.experiments.{name} --out data/results/{name}.jsonl"
+    )
+
+
+def _gather(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Make one document of the lines of an experiment."""
+    shared, units = {}, []
+    for line in lines:
+        if "unit" in line:
+            units.append({**line.pop("unit"), **line})
+        else:
+            shared |= line
+    for unit in units:
+        del unit["experiment"]
+    records = [record for unit in units for record in unit.pop("records", [])]
+    return {**shared, "units": units} | ({"records": records} if records else {})
 
 
 def locate(name: str) -> Path | None:
