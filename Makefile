@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test lint lab refresh bench browser links clean FORCE
+.PHONY: help book test full lint lab refresh bench browser links clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -25,10 +25,14 @@ book: $(READY) ## build the site into _build/html; a warning is an error
 test: $(READY) ## run the tests, the doctests and every notebook, and hold coverage to 95 %
 	@.ci/test $(PYTHON)
 
+full: ## every check as CI does it, and the long tests that CI leaves out
+	@.ci/run --full
+
 lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(PYTHON) -m check_jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(PYTHON) book/_tools/lint.py
 

@@ -16,6 +16,13 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 IN_CI = os.environ.get("CI") == "true"
+# Seconds after which a test is taken for one that hangs. A notebook's cell has a limit of its own
+# (--nbval-cell-timeout); this one is for a kernel that does not even keep that.
+LIMIT, CELL_LIMIT, FULL_LIMIT = 180, 660, 1800
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run the tests marked full, too")
 
 
 def pytest_configure(config):
@@ -26,6 +33,48 @@ def pytest_configure(config):
     settings.register_profile("here", deadline=None)
     settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
     settings.load_profile("ci" if IN_CI else "here")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Give every test a limit, and leave out those marked full where they were not asked for."""
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_limit(item)))
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+
+
+def _limit(item):
+    if hasattr(item, "cell"):
+        return CELL_LIMIT
+    return FULL_LIMIT if item.get_closest_marker("full") else LIMIT
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Hand out small units, in the order of the command line: long ones first, nobody idle last."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return _unit(nodeid)
+
+    return Units(config, log)
+
+
+def _unit(nodeid):
+    """Name the unit of a test: what shares a name runs in one worker, one after the other."""
+    path, _, name = nodeid.partition("::")
+    if path.endswith(".ipynb"):
+        return path  # the cells of a notebook share a kernel
+    function, _, parameters = name.partition("[")
+    page = parameters.rpartition(".html")[0]
+    return f"{path}::{page or function}"  # what asks one page of the site shares a visit to it
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -61,7 +61,10 @@ def checkout(tmp_path):
 
 PIP = """
 import sys
-print("installs", open(sys.argv[sys.argv.index("--requirement") + 1]).read().split())
+if "--index-url" in sys.argv:
+    print("asks", sys.argv[sys.argv.index("--index-url") + 1], "for", sys.argv[-1])
+else:
+    print("installs", open(sys.argv[sys.argv.index("--requirement") + 1]).read().split())
 """
 
 
@@ -110,6 +113,33 @@ def test_an_installed_torch_is_used_where_it_is_recent(checkout, quick_python, v
     assert f"installs {['numpy==0'] if used else ['numpy==0', 'torch==0']}" in made.stdout
     settings = (checkout / ".venv/pyvenv.cfg").read_text()
     assert ("include-system-site-packages = true" in settings) is used
+
+
+def test_another_index_is_asked_for_torch_and_for_nothing_else(checkout, quick_python):
+    (checkout / "requirements.txt").write_text("numpy==0\ntorch==0\n")
+    index = {"DPNOTES_PYTHON": quick_python, "DPNOTES_TORCH_INDEX": "https://index.example"}
+    made = make_environment(checkout, **index)
+    assert made.returncode == 0, made.stderr
+    asked = [line for line in made.stdout.splitlines() if line.startswith("asks")]
+    assert asked == ["asks https://index.example for torch==0"]
+    assert "installs ['numpy==0', 'torch==0']" in made.stdout
+
+
+def test_no_second_index_is_set_for_every_name():
+    scripts = [*ROOT.glob(".ci/*"), *ROOT.glob(".github/**/*.yml"), ROOT / "Makefile"]
+    texts = [path.read_text() for path in [*scripts, ROOT / "README.md"] if path.is_file()]
+    assert not [text for text in texts if re.search("EXTRA_INDEX_URL|--extra-index", text)]
+
+
+def test_the_pythons_that_make_takes_are_those_that_the_package_allows():
+    specifiers = pytest.importorskip("packaging.specifiers")
+    allowed = specifiers.SpecifierSet(PYPROJECT["project"]["requires-python"])
+    pairs = re.search(r"not in \{(.*?)\}\)", (ROOT / ".ci/venv").read_text())[1]
+    taken = {".".join(pair) for pair in re.findall(r"\((\d+), (\d+)\)", pairs)}
+    named = "Programming Language :: Python :: 3."
+    classifiers = PYPROJECT["project"]["classifiers"]
+    assert taken == {f"3.{k}" for k in range(30) if f"3.{k}.9" in allowed}
+    assert taken == {line[len(named) - 2 :] for line in classifiers if line.startswith(named)}
 
 
 def test_an_environment_is_made_once_and_again_where_it_moved_or_lost_its_python(
@@ -196,6 +226,17 @@ def test_a_python_without_the_book_tools_is_told_what_is_left_out(checkout):
     assert not (checkout / ".venv").exists()
 
 
+def test_every_notebook_is_compared_wherever_it_lies_below_the_book(checkout):
+    for place in ("a.ipynb", "part/b.ipynb", ".ipynb_checkpoints/c.ipynb", "_build/d.ipynb"):
+        notebook = checkout / "book" / place
+        notebook.parent.mkdir(parents=True, exist_ok=True)
+        notebook.write_text("{}")
+    told = script(checkout / "python", '[[ $1 != -m ]] || echo "$@"')
+    tested = run("make", "test", f"PY={told}", folder=checkout, MAKEFLAGS="")
+    assert tested.returncode == 0, tested.stderr
+    assert re.findall(r"\S+\.ipynb", tested.stdout) == ["book/a.ipynb", "book/part/b.ipynb"]
+
+
 def test_a_python_without_pytest_tests_nothing_and_fails(checkout):
     bare = script(checkout / "python", "exit 1")
     tested = run("make", "test", f"PY={bare}", folder=checkout, MAKEFLAGS="")
@@ -213,6 +254,21 @@ def test_lines_and_branches_are_each_held_to_the_floor(tmp_path, lines, branches
     report.write_text(json.dumps({"files": {}, "totals": totals}))
     checked = run(sys.executable, ROOT / ".ci/check_coverage.py", report, 95, folder=tmp_path)
     assert (checked.returncode == 0) is holds, checked.stdout
+
+
+ACTION = re.compile(r"uses: (\./\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/**/*.yml")), ids=lambda path: path.name)
+def test_every_action_of_others_is_pinned_to_a_commit(path):
+    uses = [line.strip() for line in path.read_text().splitlines() if "uses:" in line]
+    assert uses
+    assert [line for line in uses if not ACTION.fullmatch(line.removeprefix("- "))] == []
+
+
+def test_an_action_that_is_pinned_to_a_tag_is_refused():
+    assert not ACTION.fullmatch("uses: actions/checkout@v5")
+    assert not ACTION.fullmatch(f"uses: actions/checkout@{'a' * 40}")
 
 
 def test_everything_below_the_requirements_is_pinned_to_what_is_installed():
