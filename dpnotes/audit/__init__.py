@@ -1,0 +1,35 @@
+"""Is it really private? Two ways to check a mechanism without trusting what it says of itself.
+
+A mechanism whose output distribution can be written down is checked exactly (`exact_epsilon`, and
+`exact_delta` where a delta is allowed). Any other one is run many times on two neighbouring data
+sets (`epsilon_lower_bound`). None of them knows which mechanism it has before it.
+
+To grade an assignment, ask for the distribution of the outputs where there are few of them:
+`exact_epsilon` is then the answer, with no chance in it. Otherwise run the student's function, in a
+process of its own (`in_a_process`). A lower bound above the promised epsilon refutes it. If the
+runs are independent, which means that nothing one run leaves behind changes a later one, this is
+wrong at most once in twenty times at the usual confidence. A bound below the promise proves
+nothing, so look at more trials and other neighbours.
+
+>>> def submission(answer, rng):  # claims epsilon = 1, and keeps nine answers out of ten
+...     return answer if rng.random() < 0.9 else not answer
+>>> round(exact_epsilon([[0.9, 0.1], [0.1, 0.9]]), 4)
+2.1972
+>>> epsilon_lower_bound(submission, True, False, trials=20_000, rng=0) > 1
+True
+"""
+
+from dpnotes.audit._exact import exact_delta, exact_epsilon
+from dpnotes.audit._process import MechanismRaised, in_a_process
+from dpnotes.audit._statistical import epsilon_lower_bound, largest_certifiable_epsilon
+from dpnotes.audit._values import MechanismFailed
+
+__all__ = [
+    "MechanismFailed",
+    "MechanismRaised",
+    "epsilon_lower_bound",
+    "exact_delta",
+    "exact_epsilon",
+    "in_a_process",
+    "largest_certifiable_epsilon",
+]

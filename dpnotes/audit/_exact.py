@@ -1,0 +1,215 @@
+"""The exact check: what a table of output distributions costs, with no chance in it."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnotes._checks import as_array, check_real
+
+_SUM_TOLERANCE = 1e-9
+_PAIR_BLOCK = 2**20  # numbers gathered at once: 8 MiB
+
+
+def exact_epsilon(
+    output_distribution: ArrayLike, *, neighbours: Iterable[tuple[int, int]] | None = None
+) -> float:
+    """Return the epsilon that a mechanism really has, from the distribution of its outputs.
+
+    Parameters
+    ----------
+    output_distribution : array_like of shape (inputs, outputs)
+        Row i holds the probability of every output on input i. Rows sum to 1 within 1e-9.
+    neighbours : iterable of (int, int), optional
+        The pairs of rows that are neighbours; each is compared in both directions. By default every
+        two rows are, as in the local model.
+
+    Returns
+    -------
+    float
+        The largest log-ratio of two neighbouring probabilities of one output, in nats. An output
+        that neither input can give (0/0) costs nothing; one that only one of them gives (x/0) costs
+        infinity. A single row has no neighbour: 0.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is empty or not 2-D, if an entry is not a probability, if a row does not sum
+        to 1, or if `neighbours` is empty or points outside the rows.
+    TypeError
+        If the matrix does not hold real numbers, or `neighbours` pairs of integers.
+
+    Notes
+    -----
+    A mechanism M is epsilon-differentially private if P(M(D) in S) <= exp(epsilon) P(M(D') in S)
+    for all neighbours D, D' and all S (Dwork, McSherry, Nissim and Smith, 2006). With countably
+    many outputs the worst S is a single output. Over all pairs the largest ratio of a column is
+    its maximum over its minimum, so one pass over the matrix is enough.
+
+    Examples
+    --------
+    >>> answers = [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(exact_epsilon(answers), 6)
+    1.098612
+    >>> exact_epsilon([[0.5, 0.5, 0.0], [0.5, 0.4, 0.1]])
+    inf
+    """
+    rows = _check_distribution(output_distribution)
+    if neighbours is None:
+        return _largest_loss(rows.max(axis=0), rows.min(axis=0))
+    return max(
+        _largest_loss(np.maximum(first, second), np.minimum(first, second))
+        for first, second in _rows_of_pairs(rows, neighbours)
+    )
+
+
+def exact_delta(
+    output_distribution: ArrayLike,
+    epsilon: float,
+    *,
+    neighbours: Iterable[tuple[int, int]] | None = None,
+) -> float:
+    """Return the smallest delta that a mechanism needs beside an epsilon.
+
+    Parameters
+    ----------
+    output_distribution : array_like of shape (inputs, outputs)
+        Row i holds the probability of every output on input i. Rows sum to 1 within 1e-9.
+    epsilon : float
+        The epsilon that is claimed, in nats, finite and at least 0.
+    neighbours : iterable of (int, int), optional
+        The pairs of rows that are neighbours; each is compared in both directions. By default every
+        two rows are, as in the local model.
+
+    Returns
+    -------
+    float
+        A probability: 0 from `exact_epsilon` of the same table on, and at epsilon 0 the largest
+        total variation distance of two neighbours. A single row has no neighbour: 0.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative or not finite, if the matrix is empty or not 2-D, if an entry is not
+        a probability, if a row does not sum to 1, or if `neighbours` is empty or points outside
+        the rows.
+    TypeError
+        If epsilon is not a real number, the matrix does not hold any, or `neighbours` does not hold
+        pairs of integers.
+
+    Notes
+    -----
+    A mechanism is (epsilon, delta)-differentially private if P(S) <= exp(epsilon) Q(S) + delta for
+    the output distributions P, Q of all neighbours and all sets S (Dwork, Kenthapadi, McSherry,
+    Mironov and Naor, 2006). The worst S holds exactly the outputs o with P(o) > exp(epsilon) Q(o),
+    so the smallest delta is the sum of the positive parts of P(o) - exp(epsilon) Q(o). Single
+    outputs are not enough here: each may exceed by little, and all of them together by much.
+
+    Examples
+    --------
+    >>> one_in_a_thousand = [[0.999, 0.001, 0.0], [0.999, 0.0, 0.001]]  # publishes the truth
+    >>> exact_delta(one_in_a_thousand, epsilon=0.0)
+    0.001
+    >>> exact_epsilon(one_in_a_thousand)
+    inf
+    """
+    rows = _check_distribution(output_distribution)
+    epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
+    excesses = (
+        _largest_excess(*both, epsilon)
+        for pair in _rows_of_pairs(rows, neighbours)
+        for both in (pair, pair[::-1])
+    )
+    return max(excesses, default=0.0)
+
+
+def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
+    """Return the matrix as floats, or name the row that is not a distribution."""
+    name = "output_distribution"
+    given = as_array(name, output_distribution, with_booleans=True)
+    if given.ndim != 2 or given.size == 0:
+        raise ValueError(f"{name} must be a matrix with a row and a column, got {given.shape}")
+    if given.dtype.kind not in "biufO":
+        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
+    try:
+        rows = given.astype(float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold real numbers") from error
+    if given.dtype != rows.dtype and (vanished := (rows == 0) & (given != 0)).any():
+        raise ValueError(
+            f"{name} must hold probabilities that a float can tell from 0, "
+            f"row {vanished.any(axis=1).argmax()} has a smaller one"
+        )
+    improper = ~((rows >= 0) & (rows <= 1 + _SUM_TOLERANCE))
+    if improper.any():
+        row, column = np.argwhere(improper)[0]
+        value = rows[row, column]
+        raise ValueError(f"{name} must hold probabilities in [0, 1], row {row} has {value}")
+    sums = rows.sum(axis=1)
+    row = np.abs(sums - 1).argmax()
+    if abs(sums[row] - 1) > _SUM_TOLERANCE:
+        raise ValueError(f"{name} must have rows that sum to 1, row {row} sums to {sums[row]}")
+    return rows
+
+
+def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np.integer]:
+    """Return the pairs of row numbers as an (m, 2) array, or refuse them."""
+    if not isinstance(neighbours, Iterable):
+        raise TypeError(f"neighbours must be pairs of row numbers, got {type(neighbours).__name__}")
+    try:
+        pairs = np.array(list(neighbours))
+    except ValueError as error:
+        raise ValueError("neighbours must be pairs of row numbers") from error
+    if pairs.size == 0:
+        raise ValueError("neighbours must hold at least one pair, got none")
+    if pairs.dtype.kind not in "iu":
+        raise TypeError(f"neighbours must be pairs of integers, got dtype {pairs.dtype}")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"neighbours must be pairs of row numbers, got shape {pairs.shape}")
+    outside = ((pairs < 0) | (pairs >= rows)).any(axis=1)
+    if outside.any():
+        pair = tuple(pairs[outside.argmax()].tolist())
+        raise ValueError(f"neighbours must be row numbers in [0, {rows}), got {pair}")
+    return pairs
+
+
+def _rows_of_pairs(
+    rows: NDArray, neighbours: Iterable[tuple[int, int]] | None
+) -> Iterator[tuple[NDArray, NDArray]]:
+    """Yield both sides of the pairs to compare, a block at a time; None stands for all pairs."""
+    if neighbours is None:
+        yield from (
+            (rows[:i], np.broadcast_to(rows[i], (i, rows.shape[1]))) for i in range(1, len(rows))
+        )
+        return
+    pairs = _check_pairs(neighbours, len(rows))
+    block = max(1, _PAIR_BLOCK // (2 * rows.shape[1]))
+    for start in range(0, len(pairs), block):
+        first, second = pairs[start : start + block].T
+        yield rows[first], rows[second]
+
+
+def _largest_loss(high: NDArray, low: NDArray) -> float:
+    """Return the largest log(high / low), where high > 0."""
+    possible = high > 0
+    return float(_losses(high[possible], low[possible]).max())
+
+
+def _largest_excess(first: NDArray, second: NDArray, epsilon: float) -> float:
+    """Return the largest sum of the positive parts of first - exp(epsilon) second, over rows."""
+    above = first > second
+    high = first[above]
+    excess = np.zeros(first.shape)
+    # 1 - exp(epsilon - loss) keeps its digits where the two terms cancel, and never overflows.
+    excess[above] = -high * np.expm1(np.minimum(epsilon - _losses(high, second[above]), 0))
+    return float(excess.sum(axis=1).max())
+
+
+def _losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
+    """Return log(high / low) for 0 < high and 0 <= low <= high, infinite where low is 0."""
+    with np.errstate(divide="ignore"):
+        loss = np.log(high) - np.log(low)
+    # Close probabilities cancel in a difference of logarithms; distant ones overflow in a ratio.
+    near = high <= 2 * low
+    loss[near] = np.log1p((high[near] - low[near]) / low[near])
+    return loss
