@@ -7,6 +7,9 @@ utilities. Where the sum of the weights does not depend on the data it costs hal
 labels it is randomized response, as `dpnotes.label_privacy` has it.
 """
 
+from fractions import Fraction
+from numbers import Integral
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -61,11 +64,11 @@ def sample(
     >>> best_day in (0, 1, 2)
     True
     """
-    utilities = _check_utilities(utilities)
-    if utilities.ndim != 1:
-        raise ValueError(f"utilities must be one-dimensional, got shape {utilities.shape}")
-    weights = _weights(utilities, epsilon, sensitivity)
-    count = 1 if size is None else check_integer("size", size, low=0)
+    gaps = _half_gaps(utilities)
+    if gaps.ndim != 1:
+        raise ValueError(f"utilities must be one-dimensional, got shape {gaps.shape}")
+    weights = _weights(gaps, epsilon, sensitivity)
+    count = 1 if size is None else check_integer("size", size, low=0, high=2**40)
     drawn = _draw(weights, count, check_rng(rng))
     return int(drawn[0]) if size is None else drawn
 
@@ -104,11 +107,11 @@ def output_distribution(
     >>> output_distribution([0.0, 2.0], np.log(3)).round(12)
     array([0.25, 0.75])
     """
-    weights = _weights(_check_utilities(utilities), epsilon, sensitivity)
+    weights = _weights(_half_gaps(utilities), epsilon, sensitivity)
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def _weights(utilities: np.ndarray, epsilon: float, sensitivity: float) -> np.ndarray:
+def _weights(half_gaps: np.ndarray, epsilon: float, sensitivity: float) -> np.ndarray:
     """Return exp(epsilon u / (2 sensitivity)) relative to the best candidate of each row.
 
     A weight below exp(-700) is raised to it. That is to raise the utility to a fixed distance from
@@ -117,10 +120,8 @@ def _weights(utilities: np.ndarray, epsilon: float, sensitivity: float) -> np.nd
     """
     epsilon = check_epsilon(epsilon)
     sensitivity = check_epsilon(sensitivity, "sensitivity")
-    # Halves, so that no gap overflows before the sensitivity divides it.
-    halves = utilities / 2 - utilities.max(axis=-1, keepdims=True) / 2
     with np.errstate(over="ignore"):
-        gaps = halves.astype(float, copy=False) / sensitivity
+        gaps = half_gaps.astype(float, copy=False) / sensitivity
         return np.exp(np.maximum(gaps * epsilon, -700.0))
 
 
@@ -141,21 +142,35 @@ def _draw(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarr
     return drawn
 
 
-def _check_utilities(utilities: ArrayLike) -> np.ndarray:
-    """Return utilities as floats, up to a shift of each row: finite, at least one in each."""
-    utilities = as_array("utilities", utilities)
-    if utilities.dtype.kind not in "biuf":
-        raise TypeError(f"utilities must be numbers, got {kind_of(utilities)}")
-    if utilities.ndim not in (1, 2) or utilities.size == 0:
+def _half_gaps(utilities: ArrayLike) -> np.ndarray:
+    """Return half of how far each utility lies behind the best of its row, after checking them.
+
+    Halves, so that no gap overflows before the sensitivity divides it.
+    """
+    array = as_array("utilities", utilities)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"utilities must be numbers, got {kind_of(array)}")
+    if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
-            f"utilities must have one or two dimensions and a candidate, got {utilities.shape}"
+            f"utilities must have one or two dimensions and a candidate, got {array.shape}"
         )
-    if not np.all(np.isfinite(utilities)):
+    if not np.all(np.isfinite(array)):
         raise ValueError("utilities must be finite")
-    if utilities.dtype.kind in "iu":
-        # Rounded to floats, large integers one apart could come to lie hundreds apart. Their
-        # distances do not; and those are right even where unsigned numbers wrap around.
-        whole = utilities.astype(np.uint64)
-        best = utilities.max(axis=-1, keepdims=True).astype(np.uint64)
-        return -(best - whole).astype(float)
-    return utilities.astype(np.promote_types(utilities.dtype, float))
+    # Rounded to floats, large integers one apart could come to lie hundreds apart. Their
+    # distances do not; and those are right even where unsigned numbers wrap around.
+    if array.dtype.kind in "iu":
+        best = array.max(axis=-1, keepdims=True).astype(np.uint64)
+        return -(best - array.astype(np.uint64)).astype(float) / 2
+    if isinstance(utilities, list | tuple) and np.abs(array).max() > 2.0**53:
+        return _exact_half_gaps(np.array(utilities, dtype=object))
+    wide = array.astype(np.promote_types(array.dtype, float))
+    return wide / 2 - wide.max(axis=-1, keepdims=True) / 2
+
+
+def _exact_half_gaps(utilities: np.ndarray) -> np.ndarray:
+    """Return half gaps of a list that may have large integers beside floats."""
+    ratios = [
+        (int(u), 1) if isinstance(u, Integral) else u.as_integer_ratio() for u in utilities.flat
+    ]
+    exact = np.array([Fraction(*ratio) for ratio in ratios]).reshape(utilities.shape)
+    return ((exact - exact.max(axis=-1, keepdims=True)) / 2).astype(float)

@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike
 from dpnotes._checks import check_categories, check_counts, check_epsilon, check_integer, check_rng
 from dpnotes._coins import complement, flip, lie_probability
 
+# No count is larger, so that a variance is finite.
+_MOST = 1e100
+
 
 def keep_probability(epsilon: float, categories: int = 2) -> float:
     """Return the probability that a report is the true category.
@@ -198,7 +201,8 @@ def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        If the counts are fewer than two, negative, all zero or not finite, or epsilon is invalid.
+        If the counts are fewer than two, negative, all zero, not finite or above 1e100, or epsilon
+        is invalid.
 
     Notes
     -----
@@ -211,6 +215,10 @@ def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:
     array([75., 75.])
     """
     counts = check_counts("counts", counts, at_least=2)
+    if counts.max() > _MOST:
+        raise ValueError(
+            f"counts must be at most {_MOST:g} each, so that doubles hold the variance"
+        )
     lie = _lie(epsilon, counts.size)
     p, q = _probabilities(epsilon, counts.size)
     return (counts * p * lie + (counts.sum() - counts) * q * (1 - q)) / (p - q) ** 2

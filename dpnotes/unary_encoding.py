@@ -10,7 +10,7 @@ choice of p and q is from Wang et al. (2017), "Locally differentially private pr
 frequency estimation".
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from math import exp, inf, log, log1p
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from dpnotes._checks import (
     as_array,
+    as_floats,
     check_categories,
     check_choice,
     check_counts,
@@ -30,6 +31,9 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import complement, flip_either, lie_probability
 
+# Counts are at most so large and probabilities at least so far apart, so that what is estimated and
+# its variance are finite.
+_MOST, _APART = 1e100, 1e-100
 SCHEMES = ("optimized", "symmetric")
 PROTOCOLS = (
     "direct encoding",
@@ -167,7 +171,7 @@ def encode(
         If there are no values, the domain is empty or repeats a category, or a value is missing
         (unless `missing="zero"`) or not in the domain.
     TypeError
-        If the values or the domain are not a sequence of hashable objects.
+        If the values or the domain are not a sequence of hashable objects; a set has no order.
 
     Examples
     --------
@@ -296,7 +300,7 @@ def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
     >>> aggregate([[1, 0], [1, 0], [0, 1], [1, 0]], 0.75, 0.25)
     array([4., 0.])
     """
-    _check_pair(p, q)
+    _check_apart(p, q)
     reports = as_array("reports", reports)
     return aggregate_ones(count_ones(reports), len(reports), p, q)
 
@@ -329,7 +333,7 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     >>> aggregate_ones([3, 1], 4, 0.75, 0.25)
     array([4., 0.])
     """
-    p, q = _check_pair(p, q)
+    p, q = _check_apart(p, q)
     n = check_integer("n", n, low=1, high=2**62)
     ones = as_array("ones", ones)
     if ones.ndim != 1 or ones.size == 0:
@@ -415,7 +419,7 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
     Raises
     ------
     ValueError, TypeError
-        If the counts are negative, not finite, more than n or, without an n, all zero, or a
+        If the counts are negative, above 1e100, more than n or, without an n, all zero, or a
         probability is out of range.
 
     Notes
@@ -428,8 +432,12 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
     >>> variance([60, 40], 0.75, 0.25)
     array([75., 75.])
     """
-    p, q = _check_pair(p, q)
+    p, q = _check_apart(p, q)
     counts = check_counts("counts", counts, may_be_zero=n is not None)
+    if counts.max() > _MOST:
+        raise ValueError(
+            f"counts must be at most {_MOST:g} each, so that doubles hold the variance"
+        )
     n = _check_total(counts, n)
     return (counts * p * (1 - p) + (n - counts) * q * (1 - q)) / (p - q) ** 2
 
@@ -498,7 +506,7 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     estimates : array_like of float, shape (k,)
         Estimated counts, some of them perhaps negative.
     total : float
-        What the counts must add up to, positive.
+        What the counts must add up to, positive and at most 1e100.
 
     Returns
     -------
@@ -520,14 +528,19 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     >>> project_to_simplex([7.0, 5.0, -2.0], 10)
     array([6., 4., 0.])
     """
-    total = check_epsilon(total, "total")
+    total = check_real(
+        "total", total, low=0.0, low_open=True, high=_MOST, allowed="a positive number up to 1e100"
+    )
     estimates = as_array("estimates", estimates)
     if estimates.dtype.kind not in "iuf":
         raise TypeError(f"estimates must be numbers, got {kind_of(estimates)}")
+    estimates = as_floats(estimates)
     if estimates.ndim != 1 or estimates.size == 0 or not np.all(np.isfinite(estimates)):
         raise ValueError("estimates must be one-dimensional, not empty and finite")
-    # Measured from the largest, a total too small to show beside it is not lost.
-    estimates = estimates.astype(float) - float(estimates.max())
+    # Measured from the largest, a total too small to show beside it is not lost; and what is
+    # further behind than the total is cut off wherever it is.
+    with np.errstate(over="ignore"):
+        estimates = np.maximum(estimates - estimates.max(), -2 * total)
     ranked = np.sort(estimates)[::-1]
     shifts = (np.cumsum(ranked) - total) / np.arange(1, ranked.size + 1)
     shift = shifts[np.flatnonzero(ranked > shifts)[-1]]
@@ -538,6 +551,14 @@ def _check_pair(p: float, q: float) -> tuple[float, float]:
     p, q = check_probability("p", p), check_probability("q", q)
     if p <= q:
         raise ValueError(f"p must be greater than q, got p={p} and q={q}")
+    return p, q
+
+
+def _check_apart(p: float, q: float) -> tuple[float, float]:
+    """Return both if their difference may divide."""
+    p, q = _check_pair(p, q)
+    if p - q < _APART:
+        raise ValueError(f"p must be greater than q by {_APART:g} or more, got p={p} and q={q}")
     return p, q
 
 
@@ -577,6 +598,11 @@ def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
     """Return a non-empty sequence as a list of Python objects."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a sequence, got a single {type(values).__name__}")
+    # The order of a set changes from one start of Python to the next, and with it the columns.
+    if isinstance(values, Set | Mapping):
+        raise TypeError(
+            f"{name} must be a sequence, which has an order, got {type(values).__name__}"
+        )
     values = values.tolist() if hasattr(values, "tolist") else list(values)
     if not isinstance(values, list) or not values:
         raise ValueError(f"{name} must be a sequence of at least one category")

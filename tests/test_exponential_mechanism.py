@@ -72,6 +72,38 @@ def test_large_numbers_one_apart_stay_one_apart(dtype, base):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_short_floats_hundreds_apart_are_weighed_as_the_doubles_they_are(dtype):
+    rng = np.random.default_rng(9)
+    table = rng.uniform(-700, 700, size=(50, 6)).astype(dtype)
+    law = output_distribution(table, 1.0)
+    np.testing.assert_array_equal(law, output_distribution(table.astype(float), 1.0))
+    pair = np.array([[500.0, 0.0], [501.0, 0.0]], dtype=dtype)
+    assert exact_epsilon(output_distribution(pair, 1.0)) <= 0.5 + 1e-12
+    draws = [sample(u, 0.01, size=500, rng=10).tolist() for u in (table[0], table[0].astype(float))]
+    assert draws[0] == draws[1]
+
+
+def test_whole_numbers_beside_a_fraction_are_not_rounded():
+    rows = [[2**60 + 129, 2**60, 0.5], [2**60 + 128, 2**60, 0.5]]
+    gaps = [[0, -129, -1e4], [0, -128, -1e4]]
+    for table in (
+        rows,
+        [tuple(row) for row in rows],
+        [[np.int64(row[0]), *row[1:]] for row in rows],
+    ):
+        law = output_distribution(table, 1.0)
+        np.testing.assert_array_equal(law, output_distribution(gaps, 1.0))
+        assert exact_epsilon(law) == pytest.approx(0.5)
+    # What rounding would make of it.
+    assert exact_epsilon(output_distribution(np.array(rows), 1.0)) > 100
+    alone = sample(rows[0], 0.02, size=2000, rng=8)
+    assert np.array_equal(alone, sample(gaps[0], 0.02, size=2000, rng=8))
+    far = output_distribution([2**60, 1e308, -1e308], 1.0, sensitivity=1e308)
+    expected = output_distribution([0.0, 1.0, -1.0], 1.0)
+    np.testing.assert_allclose(far, expected, rtol=1e-14)
+
+
 def test_the_whole_range_of_integers_is_no_wrap_around():
     law = output_distribution(np.array([-(2**63), 2**63 - 1]), 1.0)
     np.testing.assert_array_equal(law, output_distribution([0.0, 2.0**64], 1.0))

@@ -1,5 +1,6 @@
 import itertools
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -502,6 +503,16 @@ def test_sales_among_the_adults_is_known_to_four_percent():
     normal = 1 - 2 * stats.norm.sf(0.05 * sales / spread)
     assert round(normal, 3) == 0.757
     assert round(within, 3) == 0.756 < normal < up_to
+
+
+def test_a_variance_that_no_double_holds_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        beyond = np.array([1, 10], dtype=np.longdouble) ** 400
+        for counts in ([1e308, 1e308], [0.0, 1.1e100], beyond):
+            with pytest.raises(ValueError, match="counts must be"):
+                variance(counts, 1.0)
+        assert np.all(np.isfinite(variance([1e100] * 1000, 1e-12)))
 
 
 def test_large_epsilons_keep_their_digits():

@@ -1,5 +1,6 @@
 import itertools
 import math
+import warnings
 from collections import Counter
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -252,6 +253,14 @@ def test_an_unknown_answer_is_refused_even_where_missing_ones_are_zeros():
             encode(["tea", "absinthe"], DRINKS, missing=missing)
         assert "absinthe" not in str(refusal.value)
         assert "absinthe" not in repr(refusal.value.__cause__)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, dict.fromkeys, lambda v: dict.fromkeys(v).keys()])
+def test_what_has_no_order_is_refused_since_columns_have_one(kind):
+    with pytest.raises(TypeError, match="domain must be a sequence, which has an order"):
+        encode(ANSWERS, kind(DRINKS))
+    with pytest.raises(TypeError, match="values must be a sequence, which has an order"):
+        encode(kind(ANSWERS), DRINKS)
 
 
 # Perturbing.
@@ -547,6 +556,24 @@ def test_the_type_of_the_counts_does_not_matter_to_the_simulation(dtype):
     )
 
 
+def test_variances_and_estimates_that_no_double_holds_are_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for counts in ([1e308, 1e308], [0.0, 1.1e100]):
+            with pytest.raises(ValueError, match="counts must be at most 1e\\+100 each"):
+                variance(counts, 0.5, 0.25)
+        assert np.all(np.isfinite(variance([1e100, 0.0], 2e-100, 1e-100)))
+        too_close = (1e-323, 5e-324)
+        for function in (
+            lambda: variance([1, 2], *too_close),
+            lambda: aggregate([[1, 0]], *too_close),
+            lambda: aggregate_ones([1], 2, *too_close),
+        ):
+            with pytest.raises(ValueError, match="p must be greater than q by 1e-100 or more"):
+                function()
+        assert epsilon(*too_close) == pytest.approx(math.log(2))
+
+
 # The protocols.
 
 TABLE = {
@@ -770,6 +797,18 @@ def test_estimates_of_any_type_are_projected_alike(dtype):
 def test_a_total_that_drowns_beside_the_estimates_is_kept():
     np.testing.assert_allclose(project_to_simplex([1e17, -1e17], 1), [1, 0])
     np.testing.assert_allclose(project_to_simplex([1e17, 1e17], 3), [1.5, 1.5])
+
+
+def test_the_widest_estimates_are_projected_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert project_to_simplex([1e308, -1e308], 1).tolist() == [1, 0]
+        assert project_to_simplex([1.7e308, 1.7e308, -1.7e308], 1e100).tolist() == [5e99, 5e99, 0]
+        with pytest.raises(ValueError, match="total must be a positive number up to 1e100"):
+            project_to_simplex([1.0], 1.1e100)
+        beyond = np.array([1, 10], dtype=np.longdouble) ** 400
+        with pytest.raises(ValueError, match=r"estimates must be .* finite"):
+            project_to_simplex(beyond if np.isfinite(beyond[1]) else [1, math.inf], 1.0)
 
 
 def test_forgetting_the_shift_is_not_the_projection():
