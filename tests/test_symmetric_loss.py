@@ -1,5 +1,6 @@
 import itertools
 import math
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -173,6 +174,41 @@ def test_the_risk_of_pairs_is_the_mean_over_all_of_them(loss, n, spread, tied):
     torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-12 / n)
 
 
+@pytest.fixture
+def all_rows_at_once(monkeypatch):
+    """Compute as on a GPU, whatever the device."""
+    monkeypatch.setattr(symmetric_loss, "_risks_by_row", symmetric_loss._batched_risks)
+
+
+@pytest.mark.usefixtures("all_rows_at_once")
+@pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
+@pytest.mark.parametrize("spread", [1.0, 60.0])
+def test_the_way_of_gpus_gives_the_mean_over_all_pairs_too(loss, spread):
+    for n, tied in itertools.product((2, 30, 700), (False, True)):
+        scores, labels = draw(n, spread=spread, tied=tied)
+        value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+        expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
+        torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-15)
+        torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-12 / n)
+
+
+@pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(("n", "runs"), [(40, 3), (300, 3), (700, None)])
+def test_both_ways_through_the_pairs_agree(loss, dtype, n, runs, request):
+    batches = [
+        draw(n, runs=runs, spread=spread, tied=tied, dtype=dtype)
+        for spread, tied in itertools.product((1.0, 60.0, 1e4), (False, True))
+    ]
+    found = [value_and_slopes(auc_risk, *batch, loss) for batch in batches]
+    request.getfixturevalue("all_rows_at_once")
+    for batch, (value, slopes) in zip(batches, found, strict=True):
+        other, other_slopes = value_and_slopes(auc_risk, *batch, loss)
+        tolerance = 1e-6 if dtype == torch.float32 else 1e-11
+        torch.testing.assert_close(value, other, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(slopes, other_slopes, rtol=tolerance, atol=1e-12 / n)
+
+
 @every_loss
 @pytest.mark.parametrize("n", [30, 700])
 def test_single_precision_is_as_good_as_its_scores(loss, n):
@@ -253,13 +289,28 @@ class LargestTensor(TorchDispatchMode):
 
 @pytest.mark.parametrize("loss", [*LINEAR_PIECES, square_loss], ids=name_of)
 def test_memory_is_that_of_the_scores_whatever_their_number(loss):
-    n = 2_000_000
-    scores, labels = draw(n, dtype=torch.float32)
+    n = 100_000
+    scores, labels = draw(n, spread=60.0, dtype=torch.float32)
     scores.requires_grad_()
     with LargestTensor() as largest:
         auc_risk(scores, labels, loss).backward()
+    assert largest.entries == n
+    # What numpy holds at a time, which is no tensor.
+    tracemalloc.start()
+    auc_risk(scores, labels, loss)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 100 * n
+
+
+@pytest.mark.usefixtures("all_rows_at_once")
+def test_the_way_of_gpus_holds_no_pairs_either():
+    n = 100_000
+    scores, labels = draw(n, spread=60.0)
+    with LargestTensor() as largest:
+        auc_risk(scores, labels, barrier_hinge_loss)
     # Running sums have one entry more.
-    assert n <= largest.entries <= n + 1
+    assert largest.entries == n + 1
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=name_of)
@@ -274,13 +325,29 @@ def test_smooth_losses_hold_a_chunk_of_pairs_at_a_time(loss, monkeypatch):
     torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-15)
 
 
-def test_nothing_is_sorted_where_no_pair_reaches_a_barrier(monkeypatch):
-    scores, labels = draw(1000)
-    expected = all_pairs(scores, labels, barrier_hinge_loss)
-    monkeypatch.setattr(symmetric_loss, "_mean_excess", None)
+@pytest.mark.parametrize(
+    ("name", "runs"), [("_excess_of_row", None), ("_excess_of_row", 2), ("_mean_excess", 2)]
+)
+def test_nothing_is_searched_where_no_pair_reaches_a_barrier(monkeypatch, request, name, runs):
+    if name == "_mean_excess":
+        request.getfixturevalue("all_rows_at_once")
+    scores, labels = draw(1000, runs=runs)
+    expected = auc_risk(scores, labels, barrier_hinge_loss)
+    monkeypatch.setattr(symmetric_loss, name, None)
     torch.testing.assert_close(auc_risk(scores, labels, barrier_hinge_loss), expected)
     with pytest.raises(TypeError):
         auc_risk(60 * scores, labels, barrier_hinge_loss)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_beyond_all_bounds_give_infinite_risks_without_a_warning():
+    for way in (1e200, 1e308, math.inf):
+        scores = torch.tensor([0.0, 0.0, way, -1.0], dtype=torch.float64)
+        value, slopes = value_and_slopes(
+            auc_risk, scores, torch.tensor([1, -1, -1, 1]), barrier_hinge_loss
+        )
+        assert value.isinf() if way > 1e300 else value > 1e200
+        assert slopes.isfinite().all()
 
 
 def test_a_loss_of_ones_own_is_taken_over_all_pairs():
