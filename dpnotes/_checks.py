@@ -53,7 +53,7 @@ def check_real(
         number < high if high_open else number <= high
     )
     if not (inside and math.isfinite(number)):
-        raise ValueError(f"{name} must be {allowed}, got {_shown(value)}")
+        raise ValueError(f"{name} must be {allowed}, got {shown(value)}")
     return number
 
 
@@ -66,9 +66,9 @@ def check_integer(name: str, value: int, *, low: int, high: int | None = None) -
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
     if high is None and value > _MOST:
-        raise ValueError(f"{name} must be {allowed} and below 2**63, got {_shown(value)}")
+        raise ValueError(f"{name} must be {allowed} and below 2**63, got {shown(value)}")
     if value < low or (high is not None and value > high):
-        raise ValueError(f"{name} must be {allowed}, got {_shown(value)}")
+        raise ValueError(f"{name} must be {allowed}, got {shown(value)}")
     return int(value)
 
 
@@ -80,7 +80,7 @@ def check_seed(name: str, seed: int | None, *, or_else: str = "None") -> int | N
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral):
         raise TypeError(f"{name} must be {allowed}, got {type(seed).__name__}")
     if seed < 0:
-        raise ValueError(f"{name} must be {allowed}, got {_shown(seed)}")
+        raise ValueError(f"{name} must be {allowed}, got {shown(seed)}")
     return int(seed)
 
 
@@ -101,11 +101,11 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if value not in choices:
         allowed = ", ".join(map(repr, choices))
-        raise ValueError(f"{name} must be one of {allowed}, got {_shown(value)}")
+        raise ValueError(f"{name} must be one of {allowed}, got {shown(value)}")
     return value
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return how a message quotes a parameter: in full where that is short."""
     try:
         words = repr(value) if isinstance(value, str) else str(value)
@@ -114,6 +114,13 @@ def _shown(value: object) -> str:
         words = ""
     kept = 0 < len(words) <= 100
     return words if kept else f"one of type {type(value).__name__}, too long to print"
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """Return `value` as a bool, or refuse what is none: 0 and "no" are not False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a boolean, got {type(value).__name__}")
+    return bool(value)
 
 
 def as_array(name: str, values: ArrayLike, *, with_booleans: bool = False) -> np.ndarray:

@@ -1,12 +1,16 @@
 import importlib
 import inspect
+import itertools
 import math
 import re
+import types
 from fractions import Fraction
+from operator import attrgetter
 
 import numpy as np
+import pandas as pd
 import pytest
-from public import MODULES, short_name
+from public import MODULES, callables, short_name
 from refusals._tables import SECRET, SECRET_WORD
 
 from dpnotes import label_privacy, randomized_response
@@ -16,24 +20,91 @@ from dpnotes._checks import (
     check_choice,
     check_counts,
     check_epsilon,
+    check_flag,
     check_integer,
     check_probability,
     check_real,
+    check_rng,
+    check_seed,
 )
 
-# By module: the working calls, and for each parameter what is refused.
-LISTS = {
-    module: importlib.import_module(f"refusals.{short_name(module)}")
-    for module in MODULES
-    if importlib.util.find_spec(f"refusals.{short_name(module)}")
-}
+
+def lists_of(module):
+    """Return the file that lists what a module refuses, or None where nobody wrote it."""
+    name = f"refusals.{short_name(module)}"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+LISTS = {module: found for module in MODULES if (found := lists_of(module))}
 
 
 def find(module, name):
     """Return the function, the class or the method of a working object that has this name."""
     kind, _, method = name.partition(".")
-    made = getattr(module, kind)
+    made = getattr(LISTS[module], "MADE_BY", {}).get(kind) or getattr(module, kind)
     return getattr(made(**LISTS[module].WORKING_CALLS[kind]), method) if method else made
+
+
+def parameters_of(module, name):
+    """Return the names of what a function, a class or a method takes, but for `rng`."""
+    signature = inspect.signature(attrgetter(name)(module))
+    named = {p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD}
+    return named - {"self", "rng"}
+
+
+def faults_of(module):
+    """Return which public names of a module have no working call or an unlisted parameter."""
+    lists = lists_of(module)
+    if lists is None:
+        return [f"no file tests/refusals/{short_name(module)}.py"]
+    listed, not_called = set(lists.WORKING_CALLS), set(getattr(lists, "NOT_CALLED", {}))
+    public = callables(module)
+    faults = [f"no working call: {name}" for name in public if name not in listed | not_called]
+    faults += [f"not public: {name}" for name in listed | not_called if name not in public]
+    return faults + [
+        f"not what it takes: {name}"
+        for name in listed & set(public)
+        if set(lists.REFUSED.get(name, ())) != parameters_of(module, name)
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=short_name)
+def test_every_public_name_has_its_refusals_listed(module):
+    assert faults_of(module) == []
+
+
+def test_a_new_module_or_a_new_function_without_refusals_would_be_noticed(monkeypatch):
+    def planted(records: list, *, rng: int | None = None) -> list:
+        return records
+
+    module = types.ModuleType("dpnotes.planted")
+    planted.__module__ = module.__name__
+    module.planted = planted
+    assert faults_of(module) == ["no file tests/refusals/planted.py"]
+
+    lists = types.SimpleNamespace(WORKING_CALLS={}, REFUSED={})
+    monkeypatch.setattr("test_checks.lists_of", lambda module: lists)
+    assert faults_of(module) == ["no working call: planted"]
+    lists.WORKING_CALLS, lists.REFUSED = {"planted": {"records": [1]}}, {"planted": {"rows": []}}
+    assert faults_of(module) == ["not what it takes: planted"]
+    lists.REFUSED = {"planted": {"records": []}}
+    assert faults_of(module) == []
+
+
+CALLS = [
+    pytest.param(module, name, id=f"{short_name(module)}-{name}")
+    for module, lists in LISTS.items()
+    for name in lists.WORKING_CALLS
+    if name not in getattr(lists, "NOT_CALLED", {})
+]
+
+
+@pytest.mark.parametrize(("module", "name"), CALLS)
+def test_a_working_call_works(module, name):
+    try:
+        find(module, name)(**LISTS[module].WORKING_CALLS[name])
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"an extra is not installed: {missing}")
 
 
 REFUSALS = [
@@ -65,22 +136,6 @@ def assert_refused(module, name, parameter, value, error):
     assert SECRET_WORD not in message
 
 
-@pytest.mark.parametrize("module", LISTS, ids=short_name)
-def test_every_public_function_works_and_has_its_refusals_listed(module):
-    public = {
-        name
-        for name, function in inspect.getmembers(module, inspect.isfunction)
-        if f"{function.__module__}.".startswith(f"{module.__name__}.") and not name.startswith("_")
-    }
-    calls, refused = LISTS[module].WORKING_CALLS, LISTS[module].REFUSED
-    assert set(calls) == set(refused)
-    assert public <= set(calls)
-    for name, arguments in calls.items():
-        function = find(module, name)
-        function(**arguments)
-        assert set(refused[name]) == set(inspect.signature(function).parameters) - {"rng"}
-
-
 DRAWING = [
     pytest.param(module, name, id=f"{short_name(module)}-{name}")
     for module, lists in LISTS.items()
@@ -99,6 +154,68 @@ def test_input_is_refused_before_anything_is_drawn(module, name):
         with pytest.raises((ValueError, TypeError)):
             find(module, name)(**arguments)
     assert rng.bit_generator.state == before
+
+
+ENDLESS = []
+ENDLESS.append(ENDLESS)
+NOT_AN_RNG = {
+    ValueError: [-1, -(10**30), np.int8(-1)],
+    TypeError: [
+        *(False, True, np.False_, [], (), [1], ENDLESS, {}, set(), "0", b"0", 1.0, math.nan, 1j),
+        *(np.array([]), np.array(3), np.matrix([[1]]), np.ma.masked, pd.Series([SECRET])),
+        *(np.random.RandomState(1), np.random.SeedSequence(1), np.random.PCG64(1), np.random),
+    ],
+}
+
+
+@pytest.mark.parametrize(("module", "name"), DRAWING)
+def test_a_seed_that_is_none_is_not_taken_for_the_seed_0(module, name):
+    for error, values in NOT_AN_RNG.items():
+        for value in values:
+            assert_refused(module, name, "rng", value, error)
+
+
+def test_any_whole_number_from_0_on_is_a_seed_and_a_generator_goes_on_as_it_is():
+    drawn = np.random.default_rng(200).random()
+    for seed in (200, np.uint8(200), np.int64(200)):
+        assert check_rng(seed).random() == drawn
+    assert check_rng(10**5000).random() == check_rng(10**5000).random()
+    generator = np.random.default_rng(200)
+    assert check_rng(generator) is generator
+    assert check_rng(None).random() != check_rng(None).random()
+    assert check_seed("random_state", None) is None
+    assert type(check_seed("random_state", np.uint8(3))) is int
+
+
+@pytest.mark.parametrize(
+    "number",
+    [10**400, 10**5000, -(10**5000), Fraction(10**5000, 3)],
+    ids=["long", "longer", "negative", "fraction"],
+)
+def test_a_number_too_long_to_print_is_not_printed(number):
+    whole = {} if isinstance(number, Fraction) else {"k": check_integer}
+    for name, check in {"x": check_epsilon, **whole}.items():
+        bounds = {"low": 0, "high": 9} if check is check_integer else {}
+        with pytest.raises(ValueError, match=f"{name} must be .*, got one of type .*, too long"):
+            check(name, number, **bounds) if bounds else check(number, name)
+
+
+def test_a_whole_number_without_an_upper_bound_still_fits_64_bits():
+    assert check_integer("k", 2**63 - 1, low=0) == 2**63 - 1
+    with pytest.raises(ValueError, match=r"k must be an integer of at least 0 and below 2\*\*63"):
+        check_integer("k", 2**63, low=0)
+
+
+def test_a_long_word_is_not_repeated():
+    with pytest.raises(ValueError, match="scheme must be one of 'a', got one of type str, too"):
+        check_choice("scheme", SECRET_WORD * 1000, ("a",))
+
+
+@pytest.mark.parametrize("flag", [0, 1, None, "no", 0.0, [True]])
+def test_only_a_boolean_is_a_flag(flag):
+    with pytest.raises(TypeError, match="download must be a boolean"):
+        check_flag("download", flag)
+    assert check_flag("download", np.True_) is True
 
 
 def test_the_lower_end_of_a_range_may_not_pass_the_upper_one():
@@ -142,7 +259,7 @@ def test_bounds_of_a_real_are_open_or_closed_as_asked(bounds, inside, outside):
     for value in inside:
         assert check_real("x", value, allowed="inside", **bounds) == value
     for value in outside:
-        with pytest.raises(ValueError, match=f"x must be inside, got {value}"):
+        with pytest.raises(ValueError, match="x must be inside, got "):
             check_real("x", value, allowed="inside", **bounds)
 
 
@@ -195,11 +312,111 @@ def test_counts_that_are_all_zero_are_refused_unless_they_may_be():
 
 
 @pytest.mark.parametrize("mask", [False, [False, True]])
-def test_what_a_mask_sets_aside_is_not_taken_for_an_answer(mask):
+@pytest.mark.parametrize("kind", [lambda x: x, list, lambda x: [x, x], lambda x: [[x], [x]]])
+def test_what_a_mask_sets_aside_is_not_taken_for_an_answer(mask, kind):
     masked = np.ma.array([0, 1], mask=mask)
-    for function, arguments in [(check_categories, (2,)), (check_counts, ())]:
+    values = kind(masked) if kind is not list or mask else [0, np.ma.masked]
+    for function, arguments in [(check_categories, (2,)), (check_counts, ()), (as_array, ())]:
         with pytest.raises(TypeError, match="values must be an array without a mask"):
-            function("values", masked, *arguments)
+            function("values", values, *arguments)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, dict.fromkeys, lambda x: dict.fromkeys(x).keys()])
+def test_what_has_no_order_is_no_array(kind):
+    for function, arguments in [(check_categories, (2,)), (check_counts, ()), (as_array, ())]:
+        with pytest.raises(TypeError, match="values must be a sequence or an array"):
+            function("values", kind([0, 1]), *arguments)
+
+
+def verdict(entries, categories):
+    """Return the type of the refusal of some records, or None if they are taken."""
+    try:
+        check_categories("values", entries, categories)
+    except (TypeError, ValueError) as refusal:
+        return type(refusal)
+    return None
+
+
+# Every type of entry, inside and outside of the domain.
+ENTRIES = [
+    *(0, 1, 2, -1, True, False, 0.0, 1.5, math.nan, 2**63 - 1, "1", None),
+    *(np.int8(1), np.uint8(1), np.uint64(1), np.uint64(0), np.int64(-1), np.True_, np.float32(1)),
+]
+
+
+@pytest.mark.parametrize("categories", [2, 3])
+def test_a_list_is_refused_if_and_only_if_one_of_its_records_is_by_itself(categories):
+    alone = [verdict([entry], categories) for entry in ENTRIES]
+    for (i, first), (j, second) in itertools.product(enumerate(ENTRIES), repeat=2):
+        expected = {alone[i], alone[j]} - {None}
+        found = verdict([first, second], categories)
+        assert found in expected if expected else found is None, (first, second)
+        # A wrong type outweighs a wrong value, whatever else is in the list.
+        assert found is TypeError or TypeError not in expected
+
+
+def test_a_list_of_whole_numbers_keeps_each_of_them_whatever_the_others_are():
+    large = 2**62 + 1
+    for others in ([0], [np.uint64(0)], [np.int8(-1), np.uint64(7)], [np.uint8(3), -5]):
+        found = as_array("values", [large, *others])
+        assert found.dtype == np.int64
+        assert found.tolist() == [large, *map(int, others)]
+        nested = as_array("values", [[large], [others[0]]])
+        assert nested.tolist() == [[large], [int(others[0])]]
+
+
+@pytest.mark.parametrize("other", [0, -1, 0.5, np.uint64(3), np.float32(2), 2**70])
+@pytest.mark.parametrize("large", [2**63, 2**70, np.uint64(2**63), 10**30, -(2**70)])
+def test_a_whole_number_beyond_64_bits_is_refused_whatever_stands_beside_it(large, other):
+    for values in ([large], [large, other], [[other], [large]]):
+        assert as_array("values", values).dtype == object
+        with pytest.raises(TypeError, match="counts must be numbers"):
+            check_counts("counts", values)
+
+
+@pytest.mark.parametrize("other", [1, 0.5, np.int8(1), [1]])
+def test_a_boolean_beside_numbers_is_refused_where_booleans_are(other):
+    for values in ([True, other], [other, np.False_]):
+        if not isinstance(other, list):
+            with pytest.raises(TypeError, match="values must not mix booleans with numbers"):
+                as_array("values", values)
+    assert as_array("values", [True, 2], with_booleans=True).tolist() == [1, 2]
+
+
+def test_rows_of_several_types_are_read_like_their_entries():
+    rows = [np.array([1, 0], dtype=np.uint64), np.array([0, 1])]
+    assert check_categories("bits", rows, 2).tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(TypeError, match="values must not mix booleans with numbers"):
+        as_array("values", [np.array([True, False]), np.array([0, 1])])
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).max == np.finfo(float).max, reason="no wider type than double here"
+)
+def test_a_number_beyond_doubles_is_not_finite():
+    wide = np.array([1, np.finfo(float).max], dtype=np.longdouble) * 2
+    with pytest.raises(ValueError, match="counts must be finite"):
+        check_counts("counts", wide)
+    with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
+        check_epsilon(wide[1])
+
+
+def test_a_list_that_holds_itself_or_nests_deeply_is_refused():
+    deep = [0]
+    for _ in range(200):
+        deep = [deep]
+    for values in (ENDLESS, deep):
+        with pytest.raises((TypeError, ValueError), match="values must "):
+            check_categories("values", values, 2)
+
+
+def test_a_tensor_that_records_gradients_is_refused_in_words():
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([1.0, 2.0], requires_grad=True)
+    for values in (tensor, [tensor, tensor]):
+        with pytest.raises(TypeError, match="counts must be what numpy reads as an array"):
+            check_counts("counts", values)
+    assert check_counts("counts", tensor.detach()).tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("kind", [str, bytes])

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from dpnotes._checks import check_real
 
+MOST_QUERIES = 10**6
+SMALLEST = 5e-324  # the smallest double above 0
+HARDLY_ANY_NOISE = 1e8  # a mu so large that simple bounds are exact
+
 
 @dataclass(frozen=True, slots=True)
 class PrivacyCost:
@@ -66,7 +70,7 @@ class SecretCost:
     Raises
     ------
     ValueError, TypeError
-        If epsilon or delta is out of range or no real number.
+        If a number is out of range or no real number.
 
     Examples
     --------
@@ -81,8 +85,17 @@ publish)
     answered: float
 
     def __post_init__(self) -> None:
-        """Check epsilon and delta and keep them as plain floats."""
+        """Check every field and keep it as a plain float."""
         _check_cost(self)
+        if self.order is not None:
+            order = check_real(
+                "order", self.order, low=0.0, low_open=True, allowed="a positive number or None"
+            )
+            object.__setattr__(self, "order", order)
+        if not (isinstance(self.answered, float) and math.isnan(self.answered)):
+            allowed = "a number of at least 0, or NaN"
+            answered = check_real("answered", self.answered, low=0.0, allowed=allowed)
+            object.__setattr__(self, "answered", answered)
 
     def __repr__(self) -> str:
         """Say that this is a secret, and what it is."""

@@ -13,15 +13,15 @@ from dpnotes._checks import (
     check_probability,
     check_real,
     kind_of,
+    shown,
 )
-from dpnotes.accounting.costs import PrivacyCost
+from dpnotes.accounting.costs import HARDLY_ANY_NOISE, PrivacyCost
 
 CONVERSIONS = ("improved", "classic")
 # 600 orders from 1.001 to 10^7, each excess over 1 about 4 % above the one before.
 DEFAULT_ORDERS = tuple((1 + np.geomspace(1e-3, 1e7, 600)).tolist())
 
 _LARGEST_ORDER = 1e100  # its square is a double
-_HARDLY_ANY_NOISE = 1e8  # the square root of a rho so large that bounds are exact
 
 
 def epsilon_from_rdp(
@@ -104,7 +104,7 @@ def best_epsilon(
     if conversion == "classic":
         epsilons = np.where(rdp == 0, 0.0, rdp - math.log(delta) / (orders - 1))
     else:
-        epsilons = _improved(rdp, orders, delta)
+        epsilons = improved_epsilon(rdp, orders, delta)
         epsilons = np.where(delta * delta + np.expm1(-rdp) >= 0, 0.0, np.maximum(epsilons, 0.0))
     best = int(epsilons.argmin())
     return float(epsilons[best]), float(orders[best])
@@ -145,13 +145,13 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     delta = check_probability("delta", delta)
     if -math.expm1(-rho) <= delta * delta:
         return PrivacyCost(0.0, delta)
-    if rho > _HARDLY_ANY_NOISE**2:
+    if rho > HARDLY_ANY_NOISE**2:
         # The best of the classic conversion; next to 1 an order has no digits.
         return PrivacyCost(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
 
     def epsilon(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
-        return float(_improved(rho * order, order, delta))
+        return float(improved_epsilon(rho * order, order, delta))
 
     # The classic conversion is smallest at this excess over 1, and the improved one nearby.
     centre = 0.5 * (math.log(-math.log(delta)) - math.log(rho))
@@ -161,8 +161,10 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     return PrivacyCost(max(0.0, float(found.fun)), delta)
 
 
-def _improved(rdp: np.ndarray | float, order: np.ndarray | float, delta: float) -> np.ndarray:
-    """Return Proposition 12 of Canonne, Kamath and Steinke (2020)."""
+def improved_epsilon(
+    rdp: np.ndarray | float, order: np.ndarray | float, delta: float
+) -> np.ndarray | float:
+    """Return Proposition 12 of Canonne, Kamath and Steinke (2020), below 0 where it is."""
     return rdp + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)
 
 
@@ -243,6 +245,7 @@ def check_orders(orders: ArrayLike, *, above: float = 1.0) -> np.ndarray:
     >>> check_orders(2)
     array([2.])
     """
+    above = check_real("above", above, low=0.0, allowed="a number of at least 0")
     array = as_array("orders", orders)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"orders must be numbers, got {kind_of(array)}")
@@ -250,7 +253,9 @@ def check_orders(orders: ArrayLike, *, above: float = 1.0) -> np.ndarray:
         raise ValueError(f"orders must be one number or a list of them, got shape {array.shape}")
     array = np.atleast_1d(array.astype(float))
     if not np.all((array > above) & (array <= _LARGEST_ORDER)):
-        raise ValueError(f"orders must be above {above} and at most {_LARGEST_ORDER}, got {orders}")
+        raise ValueError(
+            f"orders must be above {above} and at most {_LARGEST_ORDER}, got {shown(orders)}"
+        )
     return array
 
 

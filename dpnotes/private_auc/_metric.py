@@ -33,7 +33,7 @@ def check_classes(name: str, values: ArrayLike) -> NDArray:
 
 def check_numbers(name: str, values: ArrayLike) -> NDArray:
     """Return finite real numbers, in the type that they came in."""
-    array = as_array(name, values)
+    array = as_array(name, values, with_booleans=True)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be real numbers, got {kind_of(array)}")
     if not hasattr(values, "dtype"):

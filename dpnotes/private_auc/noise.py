@@ -21,9 +21,10 @@ from dpnotes._checks import (
     check_integer,
     check_probability,
     check_real,
+    check_rng,
 )
 from dpnotes._coins import laplace, student_t
-from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, discounted
+from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, check_numbers, discounted
 
 CALIBRATIONS = ("exact", "nissim")
 FAMILIES = ("cauchy", "student-t", "laplace")
@@ -405,6 +406,7 @@ class MetricNoise:
 
         It is in scales of the narrower noise, and 0 where no change is allowed.
         """
+        rate = check_real("rate", rate, low=0.0, allowed="a finite number of at least 0")
         if self.family == "laplace":
             epsilon = min(self.epsilon, _NOISELESS_EPSILON) * _SHORTAGE
             return _laplace_change(epsilon, self.delta, rate)
@@ -435,7 +437,7 @@ class MetricNoise:
     def log_density(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
         """Return the log-density of the noise at some distances from the metric."""
         scale = self.scale(size)
-        apart = np.abs(apart) / scale
+        apart = np.abs(check_numbers("apart", apart)) / scale
         if self.family == "laplace":
             return -apart - math.log(2 * scale)
         v = self.degrees
@@ -444,18 +446,18 @@ class MetricNoise:
 
     def tail(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
         """Return the probability that the noise is above some numbers."""
-        apart = np.asarray(apart) / self.scale(size)
+        apart = check_numbers("apart", apart) / self.scale(size)
         if self.family == "laplace":
             half = np.exp(-np.abs(apart)) / 2
             return np.where(apart > 0, half, 1 - half)
         return special.stdtr(self.degrees, -apart)
 
-    def draw(self, size: int, rng: np.random.Generator) -> Fraction:
+    def draw(self, size: int, rng: np.random.Generator | int | None) -> Fraction:
         """Draw the noise for a class of `size` records, a fraction of whole numbers."""
         scale = Fraction(self.scale(size))
         if self.family == "laplace":
-            return scale * laplace(rng)
-        return scale * Fraction(math.sqrt(self.degrees)) * student_t(self.degrees, rng)
+            return scale * laplace(check_rng(rng))
+        return scale * Fraction(math.sqrt(self.degrees)) * student_t(self.degrees, check_rng(rng))
 
     def __str__(self) -> str:
         """Return the noise in words."""

@@ -7,8 +7,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import check_choice, check_rng
-from dpnotes.private_auc._metric import METRIC, METRICS, check_numbers, split_scores
+from dpnotes._checks import check_choice, check_integer, check_rng
+from dpnotes.private_auc._metric import (
+    METRIC,
+    METRICS,
+    MOST_RECORDS,
+    check_numbers,
+    split_scores,
+)
 from dpnotes.private_auc.noise import MetricNoise, choose_noise
 from dpnotes.release import Release
 
@@ -36,6 +42,17 @@ class MetricRelease(Release):
     n: int
     noise: MetricNoise
     guess: int | None
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep plain numbers."""
+        Release.__post_init__(self)
+        n = check_integer("n", self.n, low=1, high=MOST_RECORDS)
+        if not isinstance(self.noise, MetricNoise):
+            raise TypeError(f"noise must be a MetricNoise, got {type(self.noise).__name__}")
+        object.__setattr__(self, "n", n)
+        if self.guess is not None:
+            guess = check_integer("guess", self.guess, low=1, high=n)
+            object.__setattr__(self, "guess", guess)
 
     @property
     def metric(self) -> str:

@@ -146,3 +146,70 @@ REFUSED = {
         "y": [{ValueError: [[0, 2], [SECRET, 1], [SECRET_WORD, "1"], [0.5, 1]]}],
     },
 }
+
+COUNT = [NOT_A_COUNT]
+RECORDS = {
+    "X": [
+        {TypeError: [[[SECRET_WORD], ["b"]], [[object()], [1.0]], [[10**400], [1]]]},
+        {ValueError: [[[1.0], [1.0, 2.0]], [1.0, 2.0], 1.0]},
+    ],
+    "y": [{ValueError: [[0, 2], [SECRET, 1], [SECRET_WORD, "1"], [0.5, 1]]}],
+}
+
+
+def estimator(**parameters):
+    """Make a model and fit it: scikit-learn has parameters checked there, and not before."""
+    return elun.PrivateLogisticRegression(**parameters).fit(ROWS, [0, 1])
+
+
+MADE_BY = {"PrivateLogisticRegression": estimator}
+WORKING_CALLS |= {
+    "PrivateLogisticRegression": {
+        "epsilon": 1.0,
+        "objective": "elun",
+        "regularization": 0.05,
+        "lipschitz": 2.0,
+        "draws": 5,
+        "expectation": "auto",
+        "classes": (0, 1),
+        "multi_class": "softmax",
+        "gradient_tolerance": None,
+        "fit_intercept": True,
+        "random_state": 0,
+        "calibration": "sharp",
+    },
+    "PrivateLogisticRegression.fit": {"X": ROWS, "y": [0, 1]},
+    "PrivateLogisticRegression.predict": {"X": ROWS},
+    "PrivateLogisticRegression.predict_proba": {"X": ROWS},
+    "PrivateLogisticRegression.decision_function": {"X": ROWS},
+    "PrivateLogisticRegression.guarantee": {"n": 10, "features": 2},
+}
+REFUSED |= {
+    "PrivateLogisticRegression": {
+        "epsilon": [NOT_POSITIVE],
+        "objective": [NOT_A_WORD],
+        "regularization": [OUT_OF_SIZE],
+        "lipschitz": [OUT_OF_SIZE],
+        "draws": COUNT,
+        "expectation": [NOT_A_WORD],
+        "classes": [
+            {
+                ValueError: [(), (1,), (1, 1), [[0, 1]], (math.nan, 1.0), 1],
+                TypeError: ["01", {0, 1}, {0: 1}, (True, 1), (0, None)],
+            }
+        ],
+        "multi_class": [NOT_A_WORD],
+        "gradient_tolerance": [
+            {ValueError: [0, -1.0, math.nan, math.inf, 1e-300], TypeError: ["1", True, [1.0]]}
+        ],
+        "fit_intercept": [NOT_A_FLAG],
+        "random_state": [{ValueError: [-1], TypeError: [2.0, "2", True, [2], np.array(2)]}],
+        "calibration": [NOT_A_WORD],
+    },
+    "PrivateLogisticRegression.fit": RECORDS,
+    "PrivateLogisticRegression.predict": {"X": RECORDS["X"]},
+    "PrivateLogisticRegression.predict_proba": {"X": RECORDS["X"]},
+    "PrivateLogisticRegression.decision_function": {"X": RECORDS["X"]},
+    "PrivateLogisticRegression.guarantee": {"n": COUNT, "features": COUNT},
+}
+NOT_CALLED = {"Guarantee": "a model makes it, out of what was checked"}

@@ -205,3 +205,64 @@ REFUSED = {
         "decimals": [{ValueError: [-1], TypeError: [2.0, "2", True, [2]]}],
     },
 }
+
+SIZE = [NOT_A_SIZE]
+NOT_NUMBERS = {
+    ValueError: [[math.nan], [[1.0], [1.0, 2.0]]],
+    TypeError: [None, "1", [None], [1j], object(), {1.0}],
+}
+WORDS = [{ValueError: ["", " "], TypeError: [None, 1, ["noise"]]}]
+WORKING_CALLS |= {
+    "MetricNoise": {
+        "metric": "auc",
+        "family": "student-t",
+        "degrees": 3,
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "calibration": "exact",
+    },
+    "MetricNoise.allowed_change": {"rate": 0.1},
+    "MetricNoise.scale": {"size": 5},
+    "MetricNoise.error": {"size": 5, "confidence": 0.9},
+    "MetricNoise.log_density": {"apart": [0.0, 0.5], "size": 5},
+    "MetricNoise.tail": {"apart": [0.0, 0.5], "size": 5},
+    "MetricNoise.draw": {"size": 5, "rng": 0},
+    "MetricRelease": {
+        "value": 0.75,
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "mechanism": "Student t noise",
+        "neighbours": "one record replaced",
+        "n": 9,
+        "noise": RELEASED.noise,
+        "guess": 3,
+    },
+}
+REFUSED |= {
+    "MetricNoise": {
+        "metric": [NOT_A_WORD, NO_WORD],
+        "family": [NOT_A_WORD, NO_WORD],
+        "degrees": [{ValueError: [0, 1, 1001, 10**30], TypeError: [2.0, "2", None, True]}],
+        "epsilon": EPSILON,
+        "delta": [*DELTA, {ValueError: [0.5]}],
+        "calibration": [NOT_A_WORD, NO_WORD, {ValueError: ["nissim"]}],
+    },
+    "MetricNoise.allowed_change": {
+        "rate": [{ValueError: [-1.0, math.nan, math.inf]}, NOT_A_NUMBER]
+    },
+    "MetricNoise.scale": {"size": SIZE},
+    "MetricNoise.error": {"size": SIZE, "confidence": [NOT_A_PROBABILITY]},
+    "MetricNoise.log_density": {"apart": [NOT_NUMBERS], "size": SIZE},
+    "MetricNoise.tail": {"apart": [NOT_NUMBERS], "size": SIZE},
+    "MetricNoise.draw": {"size": SIZE},
+    "MetricRelease": {
+        "value": [NOT_A_NUMBER],
+        "epsilon": [NOT_POSITIVE],
+        "delta": DELTA,
+        "mechanism": WORDS,
+        "neighbours": WORDS,
+        "n": [{ValueError: [0, -1, 10**30], TypeError: [2.0, "2", None, True]}],
+        "noise": [{TypeError: [None, "cauchy", 1.0]}],
+        "guess": [{ValueError: [0, -1, 10**30], TypeError: [2.0, "2", True]}],
+    },
+}

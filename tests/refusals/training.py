@@ -87,3 +87,20 @@ REFUSED = {
         "stride": [NOT_A_COUNT],
     },
 }
+
+WORKING_CALLS["Schedule"] = {
+    "epochs": 3,
+    "batch_size": 2,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "evaluate_after": (1, 2),
+    "precision": "float32",
+}
+REFUSED["Schedule"] = {
+    "epochs": [NOT_A_COUNT],
+    "batch_size": [NOT_A_COUNT],
+    "learning_rate": [{ValueError: [0, -1.0, math.nan, math.inf], TypeError: ["1", None, True]}],
+    "weight_decay": [{ValueError: [-1.0, math.nan, math.inf], TypeError: ["1", None, True]}],
+    "evaluate_after": [{ValueError: [(0,), (4,)], TypeError: [1, None, (1.0,), {1, 2}]}],
+    "precision": [{ValueError: ["", "float16"], TypeError: [None, 32]}],
+}
