@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpnotes._checks import check_choice, check_integer
+from dpnotes._checks import check_choice, check_flag, check_integer
 from dpnotes.datasets import _formats, _mirrors
 
 if TYPE_CHECKING:
@@ -357,6 +357,7 @@ def _find(name: str, part: str) -> Path | None:
 
 def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
     """Read and verify `parts` of a data set, fetching it first if it is absent and may be."""
+    check_flag("download", download)
     paths = {part: _find(name, part) for part in parts}
     if None in paths.values():
         if not download:
