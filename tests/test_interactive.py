@@ -28,15 +28,24 @@ UNSEEN = {"queries answered so far"}
 
 
 @pytest.fixture
-def open_figure(visit):
-    """Open the page of a figure and wait for its picture."""
+def open_figure(kept):
+    """Open the page of a figure, or take the one that is open, and start the figure afresh."""
 
-    def opened(visitor, name):
+    def opened(name, **look):
         if not (SITE / FIGURES[name]).exists():
             absent(f"{FIGURES[name]} is not in the built site")
-        page = visitor.go(FIGURES[name])
-        picture(page).wait_for()
-        return page
+        visitor = kept(FIGURES[name])
+        visitor.dress(**look)
+        picture(visitor.page).wait_for()
+        visitor.page.evaluate(
+            """name => {
+              window.scrollTo(0, 0);
+              dpnotes.show(document.querySelector(".interactive"), dpnotes.figures[name]);
+            }""",
+            name,
+        )
+        picture(visitor.page).wait_for()
+        return visitor.page
 
     return opened
 
@@ -100,12 +109,12 @@ def corners(page):
 
 
 @every_figure
-def test_it_loads_without_an_error_and_without_leaving_the_site(visit, open_figure, name):
-    with visit() as visitor:
-        open_figure(visitor, name)
-        assert visitor.complaints == []
-        assert visitor.abroad() == []
-        assert any(url.endswith("plot.umd.min.js") for url in visitor.requests)
+def test_it_loads_without_an_error_and_without_leaving_the_site(kept, open_figure, name):
+    open_figure(name)
+    visitor = kept(FIGURES[name])
+    assert visitor.complaints == []
+    assert visitor.abroad() == []
+    assert any(url.endswith("plot.umd.min.js") for url in visitor.requests)
 
 
 def test_a_page_without_a_figure_loads_no_library(visit):
@@ -116,11 +125,14 @@ def test_a_page_without_a_figure_loads_no_library(visit):
 
 
 @every_figure
-def test_it_works_from_a_disk_without_a_server(visit, open_figure, name):
+def test_it_works_from_a_disk_without_a_server(visit, name):
     with visit() as visitor:
         visitor.site = f"{SITE.resolve().as_uri()}/"
-        assert len(facts(open_figure(visitor, name))) >= 4
+        visitor.page.goto(visitor.site + FIGURES[name])
+        picture(visitor.page).wait_for()
+        assert len(facts(visitor.page)) >= 4
         assert visitor.abroad() == []
+        assert visitor.complaints == []
 
 
 @every_figure
@@ -134,124 +146,112 @@ def test_without_scripts_it_leaves_no_trace(visit, name):
 
 
 @every_figure
-def test_it_fits_a_phone_and_a_phone_that_is_turned(visit, open_figure, name):
-    with visit(viewport=PHONE) as visitor:
-        page = open_figure(visitor, name)
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        narrow = picture(page).bounding_box()["width"]
-        assert narrow <= figure(page).bounding_box()["width"]
-        page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
-        page.wait_for_function(
-            f"document.querySelector('.interactive svg[role=img]').clientWidth > {narrow}"
-        )
+def test_it_fits_a_phone_and_a_phone_that_is_turned(open_figure, name):
+    page = open_figure(name, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    narrow = picture(page).bounding_box()["width"]
+    assert narrow <= figure(page).bounding_box()["width"]
+    page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
+    page.wait_for_function(
+        f"document.querySelector('.interactive svg[role=img]').clientWidth > {narrow}"
+    )
 
 
 @every_figure
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation_in_it(visit, open_figure, name, scheme):
-    with visit(scheme=scheme) as visitor:
-        assert serious_violations(open_figure(visitor, name), ".interactive") == []
+def test_axe_finds_no_serious_violation_in_it(open_figure, name, scheme):
+    assert serious_violations(open_figure(name, scheme=scheme), ".interactive") == []
 
 
 @every_figure
-def test_its_colours_follow_the_theme(visit, open_figure, name):
-    with visit() as visitor:
-        page = open_figure(visitor, name)
-        colour = "() => getComputedStyle(document.querySelector('.interactive .swatch')).background"
-        light = page.evaluate(colour)
-        page.evaluate("document.documentElement.dataset.theme = 'dark'")
-        assert page.evaluate(colour) != light
+def test_its_colours_follow_the_theme(open_figure, name):
+    page = open_figure(name)
+    colour = "() => getComputedStyle(document.querySelector('.interactive .swatch')).background"
+    light = page.evaluate(colour)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert page.evaluate(colour) != light
 
 
 @every_figure
-def test_arrow_keys_move_a_slider_and_change_numbers_picture_and_text(visit, open_figure, name):
-    with visit() as visitor:
-        page = open_figure(visitor, name)
-        for control in sliders(page):
-            label = control.evaluate("node => node.labels[0].textContent")
-            value, numbers = control.get_attribute("aria-valuetext"), facts(page)
-            text, shapes = picture(page).get_attribute("aria-label"), drawn(page)
-            control.focus()
-            page.keyboard.press("ArrowRight")
-            assert control.get_attribute("aria-valuetext") != value
-            assert facts(page) != numbers
-            seen = label not in UNSEEN
-            assert (picture(page).get_attribute("aria-label") != text) == seen
-            assert (drawn(page) != shapes) == seen
+def test_arrow_keys_move_a_slider_and_change_numbers_picture_and_text(open_figure, name):
+    page = open_figure(name)
+    for control in sliders(page):
+        label = control.evaluate("node => node.labels[0].textContent")
+        value, numbers = control.get_attribute("aria-valuetext"), facts(page)
+        text, shapes = picture(page).get_attribute("aria-label"), drawn(page)
+        control.focus()
+        page.keyboard.press("ArrowRight")
+        assert control.get_attribute("aria-valuetext") != value
+        assert facts(page) != numbers
+        seen = label not in UNSEEN
+        assert (picture(page).get_attribute("aria-label") != text) == seen
+        assert (drawn(page) != shapes) == seen
 
 
 @every_figure
-def test_every_step_of_a_slider_is_written_as_another_one_and_rises(visit, open_figure, name):
-    with visit() as visitor:
-        sliding = open_figure(visitor, name).evaluate(
-            """name => dpnotes.figures[name].controls
-                 .filter(({ make }) => make === undefined)
-                 .map(({ steps, write }) => [steps, steps.map(write)])""",
-            name,
-        )
-        for values, written in sliding:
-            assert values == sorted(values)
-            assert len(set(written)) == len(written) > 2
+def test_every_step_of_a_slider_is_written_as_another_one_and_rises(open_figure, name):
+    sliding = open_figure(name).evaluate(
+        """name => dpnotes.figures[name].controls
+             .filter(({ make }) => make === undefined)
+             .map(({ steps, write }) => [steps, steps.map(write)])""",
+        name,
+    )
+    for values, written in sliding:
+        assert values == sorted(values)
+        assert len(set(written)) == len(written) > 2
 
 
 @every_figure
-def test_the_tab_key_reaches_every_control_in_order(visit, open_figure, name):
-    with visit() as visitor:
-        page = open_figure(visitor, name)
-        controls = figure(page).locator("input, select, [role=slider]").all()
-        assert len(controls) >= 2
-        controls[0].focus()
-        for control in controls:
-            assert control.evaluate("node => node === document.activeElement")
-            page.keyboard.press("Tab")
+def test_the_tab_key_reaches_every_control_in_order(open_figure, name):
+    page = open_figure(name)
+    controls = figure(page).locator("input, select, [role=slider]").all()
+    assert len(controls) >= 2
+    controls[0].focus()
+    for control in controls:
+        assert control.evaluate("node => node === document.activeElement")
+        page.keyboard.press("Tab")
 
 
 @every_figure
-def test_many_steps_are_said_once_when_they_are_over(visit, open_figure, name):
-    with visit() as visitor:
-        page = open_figure(visitor, name)
-        spoken = figure(page).get_by_role("status")
-        assert spoken.text_content() == ""
-        spoken.evaluate(
-            """node => {
-              window.said = [];
-              const listen = () => window.said.push(node.textContent);
-              new MutationObserver(listen).observe(node, { childList: true });
-            }"""
-        )
-        sliders(page)[0].evaluate(
-            """node => {
-              for (let step = 0; step < 5; step++) {
-                node.stepUp();
-                node.dispatchEvent(new Event("input"));
-              }
-            }"""
-        )
-        page.wait_for_function("window.said.length > 0")
-        # Others, if there were any, would follow at once.
-        page.wait_for_timeout(100)
-        assert page.evaluate("window.said") == [
-            "; ".join(f"{name}: {text}" for name, text in facts(page).items())
-        ]
+def test_many_steps_are_said_once_when_they_are_over(open_figure, name):
+    page = open_figure(name)
+    spoken = figure(page).get_by_role("status")
+    assert spoken.text_content() == ""
+    spoken.evaluate(
+        """node => {
+          window.said = [];
+          const listen = () => window.said.push(node.textContent);
+          new MutationObserver(listen).observe(node, { childList: true });
+        }"""
+    )
+    sliders(page)[0].evaluate(
+        """node => {
+          for (let step = 0; step < 5; step++) {
+            node.stepUp();
+            node.dispatchEvent(new Event("input"));
+          }
+        }"""
+    )
+    page.wait_for_function("window.said.length > 0")
+    # Others, if there were any, would follow at once.
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.said") == [
+        "; ".join(f"{name}: {text}" for name, text in facts(page).items())
+    ]
 
 
 @every_figure
-def test_there_is_a_picture_in_plain_numbers_at_every_corner(visit, open_figure, name):
-    with visit(viewport=PHONE) as visitor:
-        page = open_figure(visitor, name)
-        for places in corners(page):
-            shapes = figure(page).locator(
-                'svg [fill^="var(--colour"], svg [stroke^="var(--colour"]'
-            )
-            assert shapes.count() >= 1, places
-            said = [*facts(page).values(), picture(page).get_attribute("aria-label")]
-            assert not [
-                text for text in (drawn(page), *said) if re.search("NaN|Infinity|undef", text)
-            ]
-            written = figure(page).locator("svg text").all_text_contents()
-            assert not [text for text in written + said if re.search(r"\de[+-]?\d", text)]
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        assert visitor.complaints == []
+def test_there_is_a_picture_in_plain_numbers_at_every_corner(kept, open_figure, name):
+    page = open_figure(name, viewport=PHONE)
+    for places in corners(page):
+        shapes = figure(page).locator('svg [fill^="var(--colour"], svg [stroke^="var(--colour"]')
+        assert shapes.count() >= 1, places
+        said = [*facts(page).values(), picture(page).get_attribute("aria-label")]
+        assert not [text for text in (drawn(page), *said) if re.search("NaN|Infinity|undef", text)]
+        written = figure(page).locator("svg text").all_text_contents()
+        assert not [text for text in written + said if re.search(r"\de[+-]?\d", text)]
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert kept(FIGURES[name]).complaints == []
 
 
 # What labels under the exponential mechanism are good for.
@@ -276,21 +276,20 @@ def log_at_most(part, positives, negatives, epsilon):
     )
 
 
-def test_the_balanced_accuracy_in_the_page_is_that_of_two_binomials(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, "kept-labels")
-        for n, share in ((10, 0.01), (11, 0.5), (99, 0.1), (1000, 0.3), (100_000, 0.02)):
-            positives = max(1, round(share * n))
-            for epsilon in (0.05, 0.1, 1.0, 8.0):
-                values = {"epsilon": epsilon, "n": n, "share": share}
-                measured = measure(page, "kept-labels", values)
-                parts = [
-                    np.exp(log_at_most(part, positives, n - positives, epsilon))
-                    for part in range(1, BINS + 1)
-                ]
-                np.testing.assert_allclose(measured["bins"], np.diff(parts, prepend=0), atol=1e-6)
-                failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
-                assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
+def test_the_balanced_accuracy_in_the_page_is_that_of_two_binomials(open_figure):
+    page = open_figure("kept-labels")
+    for n, share in ((10, 0.01), (11, 0.5), (99, 0.1), (1000, 0.3), (100_000, 0.02)):
+        positives = max(1, round(share * n))
+        for epsilon in (0.05, 0.1, 1.0, 8.0):
+            values = {"epsilon": epsilon, "n": n, "share": share}
+            measured = measure(page, "kept-labels", values)
+            parts = [
+                np.exp(log_at_most(part, positives, n - positives, epsilon))
+                for part in range(1, BINS + 1)
+            ]
+            np.testing.assert_allclose(measured["bins"], np.diff(parts, prepend=0), atol=1e-6)
+            failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
+            assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
 
 
 @pytest.mark.parametrize(("positives", "negatives"), [(1, 4), (2, 5), (3, 3)])
@@ -303,89 +302,81 @@ def test_labels_are_of_use_when_their_balanced_accuracy_is_above_one_half(positi
     assert np.exp(log_at_most(BINS // 2, positives, negatives, 1.0)) == pytest.approx(failing)
 
 
-def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, "kept-labels")
-        grid = [(epsilon, 1000, 0.5) for epsilon in steps(page, "kept-labels", "epsilon")]
-        grid += [(0.1, n, 0.5) for n in steps(page, "kept-labels", "n") if n <= 10_000]
-        grid += [(0.1, 1000, share) for share in steps(page, "kept-labels", "share")]
-        for epsilon, n, share in grid:
-            values = {"epsilon": epsilon, "n": n, "share": share}
-            measured = measure(page, "kept-labels", values)
-            keep = keep_probability(epsilon / 2)
-            positives = measured["positives"]
-            assert positives == max(1, int(share * n + 0.5))
-            assert measured["keep"] == pytest.approx(keep, abs=1e-6)
-            spread = np.sqrt(keep * (1 - keep) * (1 / positives + 1 / (n - positives))) / 2
-            assert measured["deviation"] == pytest.approx(spread, rel=1e-6)
-            failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
-            assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
-            assert measured["logTooFew"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
+def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(open_figure):
+    page = open_figure("kept-labels")
+    grid = [(epsilon, 1000, 0.5) for epsilon in steps(page, "kept-labels", "epsilon")]
+    grid += [(0.1, n, 0.5) for n in steps(page, "kept-labels", "n") if n <= 10_000]
+    grid += [(0.1, 1000, share) for share in steps(page, "kept-labels", "share")]
+    for epsilon, n, share in grid:
+        values = {"epsilon": epsilon, "n": n, "share": share}
+        measured = measure(page, "kept-labels", values)
+        keep = keep_probability(epsilon / 2)
+        positives = measured["positives"]
+        assert positives == max(1, int(share * n + 0.5))
+        assert measured["keep"] == pytest.approx(keep, abs=1e-6)
+        spread = np.sqrt(keep * (1 - keep) * (1 / positives + 1 / (n - positives))) / 2
+        assert measured["deviation"] == pytest.approx(spread, rel=1e-6)
+        failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
+        assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
+        assert measured["logTooFew"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
 
 
-def test_rarer_positives_change_what_a_learner_gets_and_not_how_many_labels_are_kept(
-    visit, open_figure
-):
-    with visit() as visitor:
-        page = open_figure(visitor, "kept-labels")
-        settings = [{"epsilon": 0.1, "n": 1000, "share": share} for share in (0.5, 0.2, 0.05, 0.01)]
-        found = [measure(page, "kept-labels", each) for each in settings]
-        failures = [each["logFailure"] for each in found]
-        assert failures == sorted(failures)
-        assert len({each["logTooFew"] for each in found}) == 1
+def test_rarer_positives_change_what_a_learner_gets_and_not_how_many_labels_are_kept(open_figure):
+    page = open_figure("kept-labels")
+    settings = [{"epsilon": 0.1, "n": 1000, "share": share} for share in (0.5, 0.2, 0.05, 0.01)]
+    found = [measure(page, "kept-labels", each) for each in settings]
+    failures = [each["logFailure"] for each in found]
+    assert failures == sorted(failures)
+    assert len({each["logTooFew"] for each in found}) == 1
 
 
-def test_the_hump_narrows_on_axes_that_stay(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, "kept-labels")
-        widths, axes = [], set()
-        for key in ("Home", "End"):
-            slider(page, LABELS).press(key)
-            bars = [box["height"] for box in boxes_of(page)]
-            widths.append(sum(height > 1 for height in bars))
-            axes.add(tuple(figure(page).locator("svg text").all_text_contents()))
-        assert widths[0] > 2 * widths[1]
-        assert len(axes) == 1
+def test_the_hump_narrows_on_axes_that_stay(open_figure):
+    page = open_figure("kept-labels")
+    widths, axes = [], set()
+    for key in ("Home", "End"):
+        slider(page, LABELS).press(key)
+        bars = [box["height"] for box in boxes_of(page)]
+        widths.append(sum(height > 1 for height in bars))
+        axes.add(tuple(figure(page).locator("svg text").all_text_contents()))
+    assert widths[0] > 2 * widths[1]
+    assert len(axes) == 1
 
 
 def boxes_of(page):
     return [bar.bounding_box() for bar in figure(page).locator("svg rect[fill]").all()]
 
 
-def test_the_sliders_span_what_the_chapter_speaks_of(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, "kept-labels")
-        for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000), ("share", 0.01, 0.5)):
-            values = steps(page, "kept-labels", name)
-            assert (values[0], values[-1]) == (low, high)
-            assert values == sorted(set(values))
+def test_the_sliders_span_what_the_chapter_speaks_of(open_figure):
+    page = open_figure("kept-labels")
+    for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000), ("share", 0.01, 0.5)):
+        values = steps(page, "kept-labels", name)
+        assert (values[0], values[-1]) == (low, high)
+        assert values == sorted(set(values))
 
 
-def test_the_text_says_what_dpnotes_computes(visit, open_figure):
-    with visit() as visitor:
-        shown = facts(open_figure(visitor, "kept-labels"))
-        learner = -np.expm1(log_at_most(BINS // 2, 300, 700, 0.1))
-        assert list(shown.values()) == [
-            "0.05",
-            f"{keep_probability(0.05):.2%}".replace("%", " %"),
-            "300 of 1,000 labels",
-            f"{learner:.2%}".replace("%", " %"),
-            f"{success_probability(1000, 0.1):.2%}".replace("%", " %"),
-        ]
+def test_the_text_says_what_dpnotes_computes(open_figure):
+    shown = facts(open_figure("kept-labels"))
+    learner = -np.expm1(log_at_most(BINS // 2, 300, 700, 0.1))
+    assert list(shown.values()) == [
+        "0.05",
+        f"{keep_probability(0.05):.2%}".replace("%", " %"),
+        "300 of 1,000 labels",
+        f"{learner:.2%}".replace("%", " %"),
+        f"{success_probability(1000, 0.1):.2%}".replace("%", " %"),
+    ]
 
 
 @pytest.mark.parametrize("key", ["Home", "End"])
-def test_a_success_that_is_nearly_certain_is_not_rounded_to_certainty(visit, open_figure, key):
-    with visit() as visitor:
-        page = open_figure(visitor, "kept-labels")
-        slider(page, EPSILON).press("End")
-        slider(page, LABELS).press(key)
-        text = facts(page)[HALF]
-        lead, power = re.fullmatch(r"1 − (\d\.\d) × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text).groups()
-        exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
-        n = {"Home": 10, "End": 100_000}[key]
-        expected = log_failure(n, 8.0) / np.log(10)
-        assert np.log10(float(lead)) - exponent == pytest.approx(expected, abs=0.025)
+def test_a_success_that_is_nearly_certain_is_not_rounded_to_certainty(open_figure, key):
+    page = open_figure("kept-labels")
+    slider(page, EPSILON).press("End")
+    slider(page, LABELS).press(key)
+    text = facts(page)[HALF]
+    lead, power = re.fullmatch(r"1 − (\d\.\d) × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text).groups()
+    exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
+    n = {"Home": 10, "End": 100_000}[key]
+    expected = log_failure(n, 8.0) / np.log(10)
+    assert np.log10(float(lead)) - exponent == pytest.approx(expected, abs=0.025)
 
 
 # The expected loss under noise.
@@ -399,40 +390,35 @@ def expected_loss(weight, spread, scale):
     return float(masses @ expected_logistic_loss(weight * z, scale * np.abs(z)) / masses.sum())
 
 
-def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point(
-    visit, open_figure
-):
-    with visit() as visitor:
-        page = open_figure(visitor, "expected-loss")
-        for b in np.arange(0, 31, 3) / 10:
-            for sigma in (0.7, 1.0, 1.5):
-                measured = measure(page, "expected-loss", {"b": b, "sigma": sigma})
-                for point in measured["after"][::10]:
-                    exact = expected_loss(point["weight"], sigma, b)
-                    assert point["loss"] == pytest.approx(exact, abs=1e-6)
-                best = optimize.minimize_scalar(
-                    expected_loss, bounds=(0, 40), args=(sigma, b), method="bounded"
-                )
-                assert measured["best"]["loss"] == pytest.approx(best.fun, abs=1e-6)
-                assert measured["best"]["weight"] == pytest.approx(best.x, abs=1e-2)
-                stay = expected_loss(2 / sigma**2, sigma, b)
-                assert measured["stay"] == pytest.approx(stay, abs=1e-6)
+def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point(open_figure):
+    page = open_figure("expected-loss")
+    for b in np.arange(0, 31, 3) / 10:
+        for sigma in (0.7, 1.0, 1.5):
+            measured = measure(page, "expected-loss", {"b": b, "sigma": sigma})
+            for point in measured["after"][::10]:
+                exact = expected_loss(point["weight"], sigma, b)
+                assert point["loss"] == pytest.approx(exact, abs=1e-6)
+            best = optimize.minimize_scalar(
+                expected_loss, bounds=(0, 40), args=(sigma, b), method="bounded"
+            )
+            assert measured["best"]["loss"] == pytest.approx(best.fun, abs=1e-6)
+            assert measured["best"]["weight"] == pytest.approx(best.x, abs=1e-2)
+            stay = expected_loss(2 / sigma**2, sigma, b)
+            assert measured["stay"] == pytest.approx(stay, abs=1e-6)
 
 
-def test_more_noise_asks_for_a_larger_weight(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, "expected-loss")
-        settings = [{"b": b, "sigma": 1.0} for b in (0, 0.5, 1, 2, 3)]
-        weights = [measure(page, "expected-loss", each)["best"]["weight"] for each in settings]
-        assert weights == sorted(weights)
-        assert weights[0] == pytest.approx(2, abs=1e-3)
+def test_more_noise_asks_for_a_larger_weight(open_figure):
+    page = open_figure("expected-loss")
+    settings = [{"b": b, "sigma": 1.0} for b in (0, 0.5, 1, 2, 3)]
+    weights = [measure(page, "expected-loss", each)["best"]["weight"] for each in settings]
+    assert weights == sorted(weights)
+    assert weights[0] == pytest.approx(2, abs=1e-3)
 
 
-def test_both_lowest_points_are_in_sight_at_every_corner(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, "expected-loss")
-        for _ in corners(page):
-            assert figure(page).locator("svg circle").count() == 2
+def test_both_lowest_points_are_in_sight_at_every_corner(open_figure):
+    page = open_figure("expected-loss")
+    for _ in corners(page):
+        assert figure(page).locator("svg circle").count() == 2
 
 
 # Votes, noise on them, and what the answers cost.
@@ -477,74 +463,66 @@ every_noise = pytest.mark.parametrize("kind", ["Laplace", "Gumbel", "Gaussian"])
 
 
 @every_noise
-def test_labels_and_costs_in_the_page_are_those_of_dpnotes(visit, open_figure, kind):
-    with visit() as visitor:
-        page = open_figure(visitor, VOTES)
-        moments = moments_of(page)
-        grid = itertools.product(MANY_VOTES, (2, 10, 20, 40, 200), (1, 100, 1000, 10_000))
-        for (first, share), scale, queries in grid:
-            measured = measure(page, VOTES, settings(first, share, kind, scale, queries))
-            chances, any_votes, here = chances_and_costs(
-                measured["votes"], kind, scale, queries, moments
-            )
-            np.testing.assert_allclose(measured["chances"], chances, atol=1e-9)
-            assert measured["cost"] == pytest.approx(any_votes, rel=1e-6, abs=1e-9)
-            assert measured["costAtVotes"] == pytest.approx(here, rel=1e-6, abs=1e-9)
+def test_labels_and_costs_in_the_page_are_those_of_dpnotes(open_figure, kind):
+    page = open_figure(VOTES)
+    moments = moments_of(page)
+    grid = itertools.product(MANY_VOTES, (2, 10, 20, 40, 200), (1, 100, 1000, 10_000))
+    for (first, share), scale, queries in grid:
+        measured = measure(page, VOTES, settings(first, share, kind, scale, queries))
+        chances, any_votes, here = chances_and_costs(
+            measured["votes"], kind, scale, queries, moments
+        )
+        np.testing.assert_allclose(measured["chances"], chances, atol=1e-9)
+        assert measured["cost"] == pytest.approx(any_votes, rel=1e-6, abs=1e-9)
+        assert measured["costAtVotes"] == pytest.approx(here, rel=1e-6, abs=1e-9)
 
 
 @every_noise
-def test_the_cost_at_the_votes_is_the_secret_cost_of_as_many_queries(visit, open_figure, kind):
-    with visit() as visitor:
-        page = open_figure(visitor, VOTES)
-        measured = measure(page, VOTES, settings(kind=kind))
-        assert measured["votes"] == [150, 50, 25, 25]
-        table = [[150, 50, 25, 25]] * 100
-        cost = mechanism(kind, 20).secret_cost(table, DELTA, orders=moments_of(page) + 1)
-        assert measured["costAtVotes"] == pytest.approx(cost.epsilon, rel=1e-6)
+def test_the_cost_at_the_votes_is_the_secret_cost_of_as_many_queries(open_figure, kind):
+    page = open_figure(VOTES)
+    measured = measure(page, VOTES, settings(kind=kind))
+    assert measured["votes"] == [150, 50, 25, 25]
+    table = [[150, 50, 25, 25]] * 100
+    cost = mechanism(kind, 20).secret_cost(table, DELTA, orders=moments_of(page) + 1)
+    assert measured["costAtVotes"] == pytest.approx(cost.epsilon, rel=1e-6)
 
 
 @every_noise
 @pytest.mark.parametrize("queries", [10, 100, 1000])
-def test_the_cost_of_the_page_is_a_little_above_that_of_the_package(
-    visit, open_figure, kind, queries
-):
-    with visit() as visitor:
-        page = open_figure(visitor, VOTES)
-        shown = measure(page, VOTES, settings(kind=kind, queries=queries))["cost"]
-        least = float(mechanism(kind, 20).cost(queries, DELTA))
-        assert least < shown < 1.25 * least
+def test_the_cost_of_the_page_is_a_little_above_that_of_the_package(open_figure, kind, queries):
+    page = open_figure(VOTES)
+    shown = measure(page, VOTES, settings(kind=kind, queries=queries))["cost"]
+    least = float(mechanism(kind, 20).cost(queries, DELTA))
+    assert least < shown < 1.25 * least
 
 
-def test_every_step_gives_each_teacher_one_vote(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, VOTES)
-        for first in steps(page, VOTES, "first")[::10]:
-            for share in steps(page, VOTES, "share"):
-                votes = measure(page, VOTES, settings(first, share, "Gumbel"))["votes"]
-                assert votes[0] == first
-                assert abs(100 * votes[1] - share * (250 - first)) <= 50
-                assert min(votes) >= 0
-                assert sum(votes) == 250
+def test_every_step_gives_each_teacher_one_vote(open_figure):
+    page = open_figure(VOTES)
+    for first in steps(page, VOTES, "first")[::10]:
+        for share in steps(page, VOTES, "share"):
+            votes = measure(page, VOTES, settings(first, share, "Gumbel"))["votes"]
+            assert votes[0] == first
+            assert abs(100 * votes[1] - share * (250 - first)) <= 50
+            assert min(votes) >= 0
+            assert sum(votes) == 250
 
 
-def test_the_numbers_to_read_are_those_of_dpnotes_rounded(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, VOTES)
-        for kind in steps(page, VOTES, "kind"):
-            slider(page, "kind of noise").select_option(kind)
-            chances, *costs = chances_and_costs([150, 50, 25, 25], kind, 20, 100, moments_of(page))
-            expected = ["100", f"{100 * chances[0]:.2f} %", *(f"{cost:.3f}" for cost in costs)]
-            assert list(facts(page).values()) == expected
-            assert picture(page).get_attribute("aria-label").endswith("Most votes are for A.")
-            assert f"A {expected[1]}, B" in picture(page).get_attribute("aria-label")
+def test_the_numbers_to_read_are_those_of_dpnotes_rounded(open_figure):
+    page = open_figure(VOTES)
+    for kind in steps(page, VOTES, "kind"):
+        slider(page, "kind of noise").select_option(kind)
+        chances, *costs = chances_and_costs([150, 50, 25, 25], kind, 20, 100, moments_of(page))
+        expected = ["100", f"{100 * chances[0]:.2f} %", *(f"{cost:.3f}" for cost in costs)]
+        assert list(facts(page).values()) == expected
+        assert picture(page).get_attribute("aria-label").endswith("Most votes are for A.")
+        assert f"A {expected[1]}, B" in picture(page).get_attribute("aria-label")
 
 
-def test_a_label_that_is_nearly_certain_is_not_rounded_to_certainty(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, VOTES)
-        slider(page, "votes for A, out of 250").press("End")
-        assert list(facts(page).values())[1] == "over 99.99 %"
-        assert picture(page).get_attribute("aria-label").count("under 0.01 %") == 3
+def test_a_label_that_is_nearly_certain_is_not_rounded_to_certainty(open_figure):
+    page = open_figure(VOTES)
+    slider(page, "votes for A, out of 250").press("End")
+    assert list(facts(page).values())[1] == "over 99.99 %"
+    assert picture(page).get_attribute("aria-label").count("under 0.01 %") == 3
 
 
 # Records on a line of scores, their ROC curve and the noise on its area.
@@ -577,131 +555,123 @@ def place_of(page, name):
 
 
 @pytest.mark.parametrize(("positives", "negatives"), RANKINGS)
-def test_area_and_curve_in_the_page_are_those_of_dpnotes(visit, open_figure, positives, negatives):
-    with visit() as visitor:
-        measured = measured_auc(open_figure(visitor, PRIVATE_AUC), positives, negatives, 7, 1)
-        labels = [1] * len(positives) + [0] * len(negatives)
-        assert (measured["n"], measured["m"]) == (7 * len(positives), 7 * len(negatives))
-        if not positives:
-            assert measured["auc"] == 0.5
-            assert measured["curve"] == []
-            return
-        area = private_auc.auc(labels * 7, (positives + negatives) * 7)
-        assert measured["auc"] == pytest.approx(area, abs=1e-12)
-        below = np.trapezoid(*[[point[part] for point in measured["curve"]] for part in "yx"])
-        assert below == pytest.approx(area, abs=1e-12)
+def test_area_and_curve_in_the_page_are_those_of_dpnotes(open_figure, positives, negatives):
+    measured = measured_auc(open_figure(PRIVATE_AUC), positives, negatives, 7, 1)
+    labels = [1] * len(positives) + [0] * len(negatives)
+    assert (measured["n"], measured["m"]) == (7 * len(positives), 7 * len(negatives))
+    if not positives:
+        assert measured["auc"] == 0.5
+        assert measured["curve"] == []
+        return
+    area = private_auc.auc(labels * 7, (positives + negatives) * 7)
+    assert measured["auc"] == pytest.approx(area, abs=1e-12)
+    below = np.trapezoid(*[[point[part] for point in measured["curve"]] for part in "yx"])
+    assert below == pytest.approx(area, abs=1e-12)
 
 
-def test_sensitivity_and_noise_in_the_page_are_those_of_dpnotes(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        grid = itertools.product(RANKINGS, (1, 2, 10, 100, 1000), (0.1, 0.5, 1, 2, 10))
-        for (positives, negatives), copies, epsilon in grid:
-            measured = measured_auc(page, positives, negatives, copies, epsilon)
-            n, m = copies * len(positives), copies * len(negatives)
-            local = private_auc.auc_local_sensitivity(n, m)
-            assert measured["local"] == pytest.approx(local, rel=1e-12)
-            betas = {
-                "exact": private_auc.best_beta(epsilon, (n + m) // 4),
-                "nissim": epsilon / 6,
-            }
-            for calibration, beta in betas.items():
-                found = measured[{"exact": "exact", "nissim": "source"}[calibration]]
-                smooth = private_auc.auc_smooth_sensitivity(n, m, beta)
-                scale = smooth * private_auc.cauchy_scale(epsilon, beta, calibration=calibration)
-                assert found["beta"] == pytest.approx(beta, rel=1e-9)
-                assert found["smooth"] == pytest.approx(smooth, rel=1e-9)
-                assert found["scale"] == pytest.approx(scale, rel=1e-9)
-                quartiles = stats.cauchy.ppf([0.25, 0.75], measured["auc"], scale)
-                np.testing.assert_allclose(found["interval"], np.clip(quartiles, 0, 1), atol=1e-9)
+def test_sensitivity_and_noise_in_the_page_are_those_of_dpnotes(open_figure):
+    page = open_figure(PRIVATE_AUC)
+    grid = itertools.product(RANKINGS, (1, 2, 10, 100, 1000), (0.1, 0.5, 1, 2, 10))
+    for (positives, negatives), copies, epsilon in grid:
+        measured = measured_auc(page, positives, negatives, copies, epsilon)
+        n, m = copies * len(positives), copies * len(negatives)
+        local = private_auc.auc_local_sensitivity(n, m)
+        assert measured["local"] == pytest.approx(local, rel=1e-12)
+        betas = {
+            "exact": private_auc.best_beta(epsilon, (n + m) // 4),
+            "nissim": epsilon / 6,
+        }
+        for calibration, beta in betas.items():
+            found = measured[{"exact": "exact", "nissim": "source"}[calibration]]
+            smooth = private_auc.auc_smooth_sensitivity(n, m, beta)
+            scale = smooth * private_auc.cauchy_scale(epsilon, beta, calibration=calibration)
+            assert found["beta"] == pytest.approx(beta, rel=1e-9)
+            assert found["smooth"] == pytest.approx(smooth, rel=1e-9)
+            assert found["scale"] == pytest.approx(scale, rel=1e-9)
+            quartiles = stats.cauchy.ppf([0.25, 0.75], measured["auc"], scale)
+            np.testing.assert_allclose(found["interval"], np.clip(quartiles, 0, 1), atol=1e-9)
 
 
-def test_the_noise_to_read_is_that_of_a_release(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        slider(page, "records that each dot stands for").press("End")
-        shown = facts(page)
-        scores = np.repeat([30, 44, 62, 84, 94, 8, 22, 36, 50, 76], 1000)
-        labels = np.arange(10_000) < 5000
-        release = private_auc.release_auc(labels, scores, 1.0, noise="cauchy", rng=0)
-        beta = private_auc.best_beta(1.0, 2500)
-        smooth = private_auc.auc_smooth_sensitivity(5000, 5000, beta)
-        scale = private_auc.cauchy_scale(1.0, beta) * smooth
-        assert release.noise.scale(5000) == pytest.approx(scale, rel=1e-3)
-        assert shown["AUC"] == "0.760"
-        assert shown["positive and negative records, n and m"] == "5,000 and 5,000"
-        assert shown[f"smooth sensitivity at β = {beta:.3g}"] == f"{smooth:.3g}"
-        assert shown["scale of exact Cauchy noise"] == f"{scale:.3g}"
+def test_the_noise_to_read_is_that_of_a_release(open_figure):
+    page = open_figure(PRIVATE_AUC)
+    slider(page, "records that each dot stands for").press("End")
+    shown = facts(page)
+    scores = np.repeat([30, 44, 62, 84, 94, 8, 22, 36, 50, 76], 1000)
+    labels = np.arange(10_000) < 5000
+    release = private_auc.release_auc(labels, scores, 1.0, noise="cauchy", rng=0)
+    beta = private_auc.best_beta(1.0, 2500)
+    smooth = private_auc.auc_smooth_sensitivity(5000, 5000, beta)
+    scale = private_auc.cauchy_scale(1.0, beta) * smooth
+    assert release.noise.scale(5000) == pytest.approx(scale, rel=1e-3)
+    assert shown["AUC"] == "0.760"
+    assert shown["positive and negative records, n and m"] == "5,000 and 5,000"
+    assert shown[f"smooth sensitivity at β = {beta:.3g}"] == f"{smooth:.3g}"
+    assert shown["scale of exact Cauchy noise"] == f"{scale:.3g}"
 
 
-def test_keys_move_a_dot_as_they_move_a_slider_and_no_further_than_its_line(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        steps = [("ArrowRight", 31), ("ArrowUp", 32), ("ArrowLeft", 31), ("ArrowDown", 30)]
-        steps += [("PageUp", 40), ("PageDown", 30), ("PageDown", 20), ("End", 100)]
-        steps += [("PageUp", 100), ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)]
-        for key, score in steps:
-            dot(page, 1).press(key)
-            assert dot(page, 1).get_attribute("aria-valuenow") == str(score)
-            assert dot(page, 1).get_attribute("aria-valuetext") == f"score {score / 100:.2f}"
+def test_keys_move_a_dot_as_they_move_a_slider_and_no_further_than_its_line(open_figure):
+    page = open_figure(PRIVATE_AUC)
+    steps = [("ArrowRight", 31), ("ArrowUp", 32), ("ArrowLeft", 31), ("ArrowDown", 30)]
+    steps += [("PageUp", 40), ("PageDown", 30), ("PageDown", 20), ("End", 100)]
+    steps += [("PageUp", 100), ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)]
+    for key, score in steps:
+        dot(page, 1).press(key)
+        assert dot(page, 1).get_attribute("aria-valuenow") == str(score)
+        assert dot(page, 1).get_attribute("aria-valuetext") == f"score {score / 100:.2f}"
 
 
-def test_the_class_of_a_record_changes_by_space_enter_or_click_and_back(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        ways = [lambda: dot(page, 1).press(" "), lambda: dot(page, 1).press("Enter")]
-        for act in [*ways, lambda: dot(page, 1).click()]:
-            for name, sizes in (("negative", "4 and 6"), ("positive", "5 and 5")):
-                act()
-                assert dot(page, 1).get_attribute("aria-label") == f"record 1, {name}"
-                assert facts(page)["positive and negative records, n and m"] == sizes
+def test_the_class_of_a_record_changes_by_space_enter_or_click_and_back(open_figure):
+    page = open_figure(PRIVATE_AUC)
+    ways = [lambda: dot(page, 1).press(" "), lambda: dot(page, 1).press("Enter")]
+    for act in [*ways, lambda: dot(page, 1).click()]:
+        for name, sizes in (("negative", "4 and 6"), ("positive", "5 and 5")):
+            act()
+            assert dot(page, 1).get_attribute("aria-label") == f"record 1, {name}"
+            assert facts(page)["positive and negative records, n and m"] == sizes
 
 
-def test_the_mouse_drags_a_dot_and_does_not_change_its_class(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        before = place_of(page, "AUC")
-        dot(page, 1).scroll_into_view_if_needed()
-        box = dot(page, 1).bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + 1000, y, steps=5)
-        page.mouse.up()
-        assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
-        assert dot(page, 1).get_attribute("aria-valuenow") == "100"
-        assert dot(page, 1).get_attribute("aria-label") == "record 1, positive"
-        # Let go, it follows no more.
-        dot(page, 1).hover()
-        page.mouse.move(x + 1000, y)
-        dot(page, 1).hover(position={"x": 4, "y": 14})
-        assert dot(page, 1).get_attribute("aria-valuenow") == "100"
+def test_the_mouse_drags_a_dot_and_does_not_change_its_class(open_figure):
+    page = open_figure(PRIVATE_AUC)
+    before = place_of(page, "AUC")
+    dot(page, 1).scroll_into_view_if_needed()
+    box = dot(page, 1).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 1000, y, steps=5)
+    page.mouse.up()
+    assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
+    assert dot(page, 1).get_attribute("aria-valuenow") == "100"
+    assert dot(page, 1).get_attribute("aria-label") == "record 1, positive"
+    # Let go, it follows no more.
+    dot(page, 1).hover()
+    page.mouse.move(x + 1000, y)
+    dot(page, 1).hover(position={"x": 4, "y": 14})
+    assert dot(page, 1).get_attribute("aria-valuenow") == "100"
 
 
-def test_a_finger_drags_a_dot_and_scrolls_nothing(visit, open_figure):
-    with visit(viewport=PHONE) as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        dot(page, 1).evaluate("node => node.scrollIntoView({ block: 'center' })")
-        before, box = place_of(page, "AUC"), dot(page, 1).bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        scrolled = page.evaluate("window.scrollY")
-        session = page.context.new_cdp_session(page)
-        for kind, shift in (("touchStart", 0), ("touchMove", 60), ("touchMove", 120)):
-            points = [{"x": x + shift, "y": y + shift / 2}]
-            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
-        assert int(dot(page, 1).get_attribute("aria-valuenow")) > 60
-        assert page.evaluate("window.scrollY") == scrolled
+def test_a_finger_drags_a_dot_and_scrolls_nothing(open_figure):
+    page = open_figure(PRIVATE_AUC, viewport=PHONE)
+    dot(page, 1).evaluate("node => node.scrollIntoView({ block: 'center' })")
+    before, box = place_of(page, "AUC"), dot(page, 1).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    scrolled = page.evaluate("window.scrollY")
+    session = page.context.new_cdp_session(page)
+    for kind, shift in (("touchStart", 0), ("touchMove", 60), ("touchMove", 120)):
+        points = [{"x": x + shift, "y": y + shift / 2}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
+    assert int(dot(page, 1).get_attribute("aria-valuenow")) > 60
+    assert page.evaluate("window.scrollY") == scrolled
 
 
-def test_a_class_that_goes_missing_leaves_a_plain_picture(visit, open_figure):
-    with visit() as visitor:
-        page = open_figure(visitor, PRIVATE_AUC)
-        for place in range(1, 6):
-            dot(page, place).press(" ")
-        assert facts(page)["AUC"] == "0.500"
-        assert facts(page)["local sensitivity, 1 / min(n, m)"] == "1"
-        assert picture(page).get_attribute("aria-label").startswith("No ROC curve")
-        assert not re.search("NaN|Infinity|undef", drawn(page))
-        assert visitor.complaints == []
+def test_a_class_that_goes_missing_leaves_a_plain_picture(kept, open_figure):
+    page = open_figure(PRIVATE_AUC)
+    for place in range(1, 6):
+        dot(page, place).press(" ")
+    assert facts(page)["AUC"] == "0.500"
+    assert facts(page)["local sensitivity, 1 / min(n, m)"] == "1"
+    assert picture(page).get_attribute("aria-label").startswith("No ROC curve")
+    assert not re.search("NaN|Infinity|undef", drawn(page))
+    assert kept(FIGURES[PRIVATE_AUC]).complaints == []

@@ -66,11 +66,27 @@ class Visit:
         self.page.goto(self.site + path, wait_until="load")
         # MathJax promises to be done; a page without mathematics has none to wait for.
         self.page.evaluate("() => window.MathJax?.startup?.promise")
-        # A dark page fades in: its colours, half way, have no contrast to judge.
+        self.settle()
+        return self.page
+
+    def dress(self, scheme="light", viewport=LAPTOP):
+        """Show the page that is open in another scheme and size."""
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.evaluate(
+            """scheme => {
+              const { dataset } = document.documentElement;
+              [dataset.mode, dataset.theme] = ["auto", scheme];
+            }""",
+            scheme,
+        )
+        self.settle()
+
+    def settle(self):
+        """Wait until nothing moves: a page that fades has, half way, no contrast to judge."""
         self.page.evaluate(
             "() => Promise.allSettled(document.getAnimations().map(moving => moving.finished))"
         )
-        return self.page
 
     def abroad(self):
         """Return the requests that left the site."""
@@ -83,19 +99,50 @@ class Visit:
         self.context.close()
 
 
-def serious_violations(page, inside=None):
+# Text of one colour, size and weight on one background has one contrast, and a page of code has
+# ten thousand words of a few dozen kinds: the first of each kind is measured.
+MARK_KINDS = """() => {
+  const seen = new Set(), plain = new Set(["rgba(0, 0, 0, 0)", "none", "1"]);
+  for (const node of document.body.querySelectorAll("*")) {
+    delete node.dataset.contrast;
+    if (![...node.childNodes].some((part) => part.nodeType === 3 && part.data.trim())) continue;
+    const { color, fontSize, fontWeight, textShadow, visibility } = getComputedStyle(node);
+    const kind = [node.namespaceURI, color, fontSize, fontWeight, textShadow, visibility];
+    if (node.getClientRects().length === 0) continue;
+    for (let up = node; up; up = up.parentElement) {
+      const { backgroundColor, backgroundImage, opacity, filter } = getComputedStyle(up);
+      for (const part of [backgroundColor, backgroundImage, opacity, filter]) {
+        if (!plain.has(part)) kind.push(part);
+      }
+    }
+    const key = kind.join(";");
+    if (!seen.has(key)) node.dataset.contrast = "";
+    seen.add(key);
+  }
+}"""
+KINDS = {"rules": [{"id": "color-contrast", "selector": "[data-contrast]"}]}
+
+
+def serious_violations(page, inside=None, only=None):
     """Return what axe finds serious or critical, as (rule, target, html)."""
     from axe_playwright_python.sync_playwright import Axe
 
+    options = {"resultTypes": ["violations"]} | ({"runOnly": only} if only else {})
+    page.evaluate(Axe().axe_script)
+    page.evaluate(MARK_KINDS)
+    page.evaluate("kinds => axe.configure(kinds)", KINDS)
+    found = page.evaluate(
+        "([inside, options]) => axe.run(inside ?? document, options)", [inside, options]
+    )
     return [
         (rule["id"], node["target"], node["html"][:120])
-        for rule in Axe().run(page, inside).response["violations"]
+        for rule in found["violations"]
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site():
     """Serve the built site on the loopback interface and give its address."""
     if not PAGES:
@@ -107,7 +154,7 @@ def site():
         server.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright
 
@@ -119,6 +166,22 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def visit(browser, site):
     return functools.partial(Visit, browser, site)
+
+
+@pytest.fixture(scope="session")
+def kept(visit):
+    """Visit a page once and keep it open: a page with mathematics takes seconds to load."""
+    visits = {}
+
+    def opened(path):
+        if path not in visits:
+            visits[path] = visit()
+            visits[path].go(path)
+        return visits[path]
+
+    yield opened
+    for visitor in visits.values():
+        visitor.context.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LARGEST_PAGE = 1_500_000
+RUNNING = {"", "module", "text/javascript", "application/javascript"}
 LOADING_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest"}
 
 
@@ -18,10 +19,12 @@ class _Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.loads, self.links, self.anchors, self.classes = [], [], set(), set()
+        self.policy, self.inline = None, []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
+        self._note_scripts(tag, given)
         self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
         self.classes |= set((given.get("class") or "").split())
         if tag == "a" and given.get("href"):
@@ -30,6 +33,16 @@ class _Page(HTMLParser):
             self.loads.append(given.get("href") or "")
         elif tag not in {"a", "link", "meta"} and given.get("src"):
             self.loads.append(given["src"])
+
+    def _note_scripts(self, tag, given):
+        if tag == "script" and "src" not in given and (given.get("type") or "") in RUNNING:
+            self.inline.append("an inline script")
+        self.inline += [f"a handler, {name}" for name in given if name.startswith("on")]
+        if (given.get("href") or "").lower().startswith("javascript:"):
+            self.inline.append("a link that is a script")
+        if (given.get("http-equiv") or "").lower() == "content-security-policy":
+            # What a page asks for before its policy is not held to it.
+            self.policy = None if self.loads or self.inline else given.get("content") or ""
 
 
 @functools.cache
@@ -86,7 +99,18 @@ def error_marks(site):
             yield f"{path.relative_to(site)} shows an error message of Sphinx"
 
 
-RULES = [foreign_sources, broken_links, heavy_pages, error_marks]
+def inline_scripts(site):
+    """Every page forbids scripts that are not files of the site, and has none; see ``policy``."""
+    for path in pages(site):
+        page, name = _read(path), path.relative_to(site)
+        rules = dict(rule.split(maxsplit=1) for rule in (page.policy or "").split(";") if rule)
+        if "'unsafe" in rules.get("script-src", "'unsafe"):
+            yield f"{name} has no policy that forbids inline scripts before all that it loads"
+        for what in page.inline:
+            yield f"{name} has {what}"
+
+
+RULES = [foreign_sources, broken_links, heavy_pages, error_marks, inline_scripts]
 
 
 def check(site):
