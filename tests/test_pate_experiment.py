@@ -1,7 +1,11 @@
 """The experiment with teachers and students, on images that a small network learns at once."""
 
+import argparse
+import copy
 import json
-from dataclasses import replace
+import shutil
+import threading
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -9,21 +13,19 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dpnotes import datasets, pate  # noqa: E402
-from dpnotes.experiments import _runs  # noqa: E402
+from dpnotes.experiments import _students, _units, _votes  # noqa: E402
 from dpnotes.experiments import pate as experiment  # noqa: E402
+from dpnotes.experiments._students import train_students, train_teachers  # noqa: E402
+from dpnotes.experiments._units import RunError  # noqa: E402
 from dpnotes.experiments.pate import (  # noqa: E402
     SETTINGS,
     Setting,
     account_anew,
     ask,
     costs,
-    empty_document,
     fixed_cost,
     measure,
-    merge,
     summarize,
-    train_students,
-    train_teachers,
 )
 
 TEACHERS = replace(experiment.TEACHERS, teachers=4, widths=(4, 4), epochs=4, batch_size=10)
@@ -61,22 +63,55 @@ def clear_votes(n=60, *, teachers=250):
     return votes
 
 
+# Enough to go through everything, and too little to learn.
+BRIEF = replace(STUDENT, steps=4, labelled=5, unlabelled=5)
+GRID = {
+    "TEACHERS": replace(TEACHERS, epochs=1),
+    "STUDENT": BRIEF,
+    "SETTINGS": FEW,
+    "SEEDS": 3,
+    "_TESTS": 40,
+    "_images": lambda path: squares(),
+}
+
+
 @pytest.fixture
 def small(monkeypatch):
     """Let the grid be a tiny one on squares."""
-    monkeypatch.setattr(datasets, "load_mnist", squares)
-    for name, value in {
-        "TEACHERS": TEACHERS,
-        "STUDENT": STUDENT,
-        "SETTINGS": FEW,
-        "SEEDS": 3,
-        "_TESTS": 40,
-    }.items():
+    for name, value in GRID.items():
         monkeypatch.setattr(experiment, name, value)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Measure two seeds of the tiny grid once for all."""
+    folder = tmp_path_factory.mktemp("measured")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in GRID.items():
+            patch.setattr(experiment, name, value)
+        assert run("--out", folder / "results.jsonl", "--seeds", 2) == 0
+    return folder
+
+
+@pytest.fixture
+def copied(small, measured, tmp_path):
+    """Return a folder with results and votes of the tiny grid."""
+    for name in ("results.jsonl", "results.votes.npz"):
+        shutil.copy(measured / name, tmp_path)
+    return tmp_path
 
 
 def run(*words):
     return experiment.main([str(word) for word in words])
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read(path):
+    """Return a file as `load_results` gives it."""
+    return datasets._gather(lines(path))
 
 
 def seeds(document):
@@ -135,6 +170,19 @@ def test_answering_stops_with_the_last_answer_that_is_allowed():
     assert np.array_equal(capped.labels, every.labels[: len(capped.labels)])
     assert np.array_equal(capped.rows, every.rows[: len(capped.rows)])
     assert len(every.rows) == 200
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_query_is_put_after_the_last_answer(most):
+    """Votes so clear that every query is answered: as many are asked as may be answered."""
+    setting = Setting("", "confident gnmax", 60, 1.0, 100.0, 1.0, most)
+    answers = ask(setting, clear_votes(), 0)
+    assert answers.rows.size == answers.labels.size == most
+    # With a silence in between one more is asked, and none after the last answer.
+    votes = clear_votes()
+    votes[ask(setting, votes, 0).rows[0]] = 25
+    answers = ask(setting, votes, 0)
+    assert (answers.labels >= 0).tolist() == [False] + [True] * most
 
 
 def test_of_private_data_nothing_is_asked():
@@ -203,11 +251,11 @@ def _scores(images, tests):
     def predict(network, *_):
         network.eval()
         with torch.no_grad():
-            kept.append(network(experiment._for_all(experiment._pixels(tests, "cpu"), 4)).numpy())
+            kept.append(network(_students._for_all(_students._pixels(tests, "cpu"), 4)).numpy())
         return np.zeros((4, len(tests)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "_predict", predict)
+        patch.setattr(_students, "_predict", predict)
         train_teachers(images, replace(TEACHERS, epochs=1))
     return kept[0]
 
@@ -260,7 +308,7 @@ def test_a_student_among_others_is_the_student_alone():
 
 def test_a_label_that_is_none_costs_no_risk():
     scores = torch.randn(2, 3, 10, generator=torch.Generator().manual_seed(0))
-    risks = experiment._risks(scores, torch.tensor([[1, -1, 2], [-1, -1, 0]]))
+    risks = _students._risks(scores, torch.tensor([[1, -1, 2], [-1, -1, 0]]))
     assert (risks == 0).tolist() == [[False, True, False], [True, True, False]]
     expected = -scores.log_softmax(-1)[1, 2, 0]
     assert float(risks[1, 2]) == pytest.approx(float(expected), rel=1e-6)
@@ -269,7 +317,7 @@ def test_a_label_that_is_none_costs_no_risk():
 def test_images_move_by_two_pixels_at_most_and_the_same_for_every_run():
     images = torch.zeros(500, 2, 28, 28)
     images[:, :, 10, 20] = 1
-    moved = experiment._shift(images, torch.Generator().manual_seed(0))
+    moved = _students._shift(images, torch.Generator().manual_seed(0))
     assert moved.shape == images.shape
     assert moved.is_contiguous(memory_format=torch.channels_last)
     assert torch.equal(moved[:, 0], moved[:, 1])
@@ -282,8 +330,8 @@ def test_images_move_by_two_pixels_at_most_and_the_same_for_every_run():
 def test_a_distorted_image_is_blank_in_a_square_and_otherwise_nearly_itself():
     images = torch.ones(300, 28, 28)
     images[150:, :, 14:] = 0
-    bent = experiment._distort(images, torch.Generator().manual_seed(0))
-    again = experiment._distort(images, torch.Generator().manual_seed(0))
+    bent = _students._distort(images, torch.Generator().manual_seed(0))
+    again = _students._distort(images, torch.Generator().manual_seed(0))
     assert torch.equal(bent, again)
     assert bent.shape == images.shape
     centre = bent[:150, 8:20, 8:20]
@@ -301,7 +349,7 @@ def test_a_distorted_image_is_blank_in_a_square_and_otherwise_nearly_itself():
 
 def test_every_setting_is_measured(small):
     images, votes = squares(), clear_votes(100, teachers=4)
-    records = measure(images, votes, FEW, 0, plan=STUDENT)
+    records = measure(images, votes, FEW, 0, plan=BRIEF)
     assert [record["setting"] for record in records] == [setting.name for setting in FEW]
     found = {record["setting"]: record for record in records}
     assert (found["private data"]["asked"], found["private data"]["label_accuracy"]) == (0, None)
@@ -335,17 +383,16 @@ def test_a_student_sees_the_pool_the_answers_and_no_image_that_tests_it(small, m
 
 def test_where_nothing_is_answered_no_label_is_right_or_wrong(small):
     silent = FREE._replace(threshold=1000.0)
-    [record] = measure(squares(), clear_votes(100, teachers=4), [silent], 0, plan=STUDENT)
+    [record] = measure(squares(), clear_votes(100, teachers=4), [silent], 0, plan=BRIEF)
     assert (record["asked"], record["answered"], record["label_accuracy"]) == (30, 0, None)
 
 
 # The file.
 
 
-def test_a_grid_is_measured_once_and_says_where_it_comes_from(small, tmp_path, capsys):
-    out = tmp_path / "new" / "results.json"
-    assert run("--out", out, "--seeds", 2) == 0
-    document = _runs.read(out)
+def test_a_grid_is_measured_once_and_says_where_it_comes_from(copied, capsys):
+    out = copied / "results.jsonl"
+    document = read(out)
     assert document["cut"] is None
     assert seeds(document) == [0, 1]
     assert len(document["records"]) == 2 * len(FEW)
@@ -354,111 +401,229 @@ def test_a_grid_is_measured_once_and_says_where_it_comes_from(small, tmp_path, c
     assert about["accuracy"]["lowest"] <= about["accuracy"]["mean"] <= about["accuracy"]["highest"]
     for one in (about, *document["units"]):
         assert {"commit", "date", "device", "threads", "seconds"} <= set(one["provenance"])
-    assert "seed 1: step 40/40" in capsys.readouterr().err
+    for unit in document["units"]:
+        assert unit["setup"]["votes_sha256"] == about["votes_sha256"]
+        assert unit["setup"]["student"]["steps"] == BRIEF.steps
     before = out.read_bytes()
     assert run("--out", out, "--seeds", 2) == 0
     assert out.read_bytes() == before
     assert capsys.readouterr().err == ""
-    assert sorted(path.name for path in out.parent.iterdir()) == [
-        "results.json",
-        "results.votes.npz",
+
+
+def test_a_file_has_a_line_for_the_teachers_and_one_for_each_seed(measured):
+    found = lines(measured / "results.jsonl")
+    assert [set(line) for line in found[:2]] == [
+        *({"experiment", "cut", "data"}, {"experiment", "teachers"})
+    ]
+    assert [line["unit"] for line in found[2:]] == [{"seed": 0}, {"seed": 1}]
+    assert sorted(path.name for path in measured.iterdir()) == [
+        *("results.jsonl", "results.lock", "results.votes.lock", "results.votes.npz")
     ]
 
 
-def test_teachers_are_trained_once(small, tmp_path, monkeypatch):
-    run("--out", tmp_path / "a.json", "--seeds", 1, "--votes", tmp_path / "v.npz")
-    monkeypatch.setattr(experiment, "train_teachers", None)
-    run("--out", tmp_path / "b.json", "--seeds", 1, "--votes", tmp_path / "v.npz")
-    first, second = (_runs.read(tmp_path / name) for name in ("a.json", "b.json"))
-    assert first["records"] == second["records"]
-    assert first["teachers"] == second["teachers"]
-    monkeypatch.setattr(experiment, "TEACHERS", replace(TEACHERS, epochs=5))
-    with pytest.raises(ValueError, match="votes must be of teachers trained as here"):
-        run("--out", tmp_path / "c.json", "--votes", tmp_path / "v.npz")
+def test_a_second_start_goes_on_with_the_teachers_that_were_trained(copied, monkeypatch):
+    whole = lines(copied / "results.jsonl")
+    out = copied / "again.jsonl"
+    monkeypatch.setattr(_votes, "train_teachers", None)
+    votes = ("--votes", copied / "results.votes.npz")
+    assert run("--out", out, "--seeds", 1, *votes) == 0
+    assert run("--out", out, "--seeds", 2, *votes) == 0
+    for ours, theirs in zip(lines(out), whole, strict=True):
+        assert {**ours, "provenance": None} == {**theirs, "provenance": None}
 
 
-def test_parts_joined_are_the_whole(small, tmp_path):
-    votes = ("--votes", tmp_path / "v.npz")
-    whole, parts = tmp_path / "whole.json", [tmp_path / f"{i}.json" for i in (1, 2)]
-    run("--out", whole, *votes)
+def test_a_setting_that_is_added_is_measured_alone(copied, monkeypatch):
+    out = copied / "results.jsonl"
+    before = out.read_bytes()
+    added = FEW[2]._replace(name="louder", scale=9.0)
+    monkeypatch.setattr(experiment, "SETTINGS", (*FEW, added))
+    assert run("--out", out, "--seeds", 2) == 0
+    assert out.read_bytes().startswith(before)
+    new = lines(out)[4:]
+    assert [[record["setting"] for record in line["records"]] for line in new] == [["louder"]] * 2
+    assert {row["setting"]: row["seeds"] for row in summarize(read(out))}["louder"] == 2
+
+
+def test_parts_train_no_teachers_and_joined_are_the_whole(copied, capsys, monkeypatch):
+    """What was a trap: the second part, without the votes of the first, trained them all again."""
+    out, parts = copied / "whole.jsonl", [copied / f"{i}.jsonl" for i in (1, 2)]
+    votes = ("--votes", copied / "results.votes.npz")
+    monkeypatch.setattr(_votes, "train_teachers", None)
     for i, path in enumerate(parts, start=1):
-        run("--out", path, "--part", f"{i}/2", *votes)
-    assert [seeds(_runs.read(path)) for path in parts] == [[0, 2], [1]]
-    run("--merge", *reversed(parts), "--out", tmp_path / "joined.json")
-    joined = _runs.read(tmp_path / "joined.json")
-    assert joined["records"] == _runs.read(whole)["records"]
-    assert seeds(joined) == [0, 1, 2]
+        assert run("--out", path, "--part", f"{i}/2", "--seeds", 2) == 1
+        message = capsys.readouterr().err
+        assert f"no votes at {path.with_suffix('.votes.npz')}, and a part trains no" in message
+        assert "train them once with --teachers, or say with --votes where they are" in message
+        assert run("--out", path, "--part", f"{i}/2", "--seeds", 2, *votes) == 0
+    assert [seeds(read(path)) for path in parts] == [[0], [1]]
+    run("--out", out, "--merge", *reversed(parts))
+    assert read(out)["records"] == read(copied / "results.jsonl")["records"]
+    assert seeds(read(out)) == [0, 1]
 
 
-def test_a_cut_is_named_and_never_mixed_with_the_whole(small, tmp_path):
-    out = tmp_path / "cut.json"
-    run("--small", "--seeds", 1, "--out", out)
-    assert _runs.read(out)["cut"] == experiment.CUT
-    with pytest.raises(ValueError, match="documents must be one or more, of one cut"):
-        run("--seeds", 1, "--out", out)
+def test_teachers_are_trained_by_one_process_while_the_others_wait(small, tmp_path, monkeypatch):
+    trained, kept = [], threading.Event()
+
+    def train(images, plan, *, device):
+        trained.append(plan)
+        kept.wait(30)
+        return np.tile(images.y_test, (4, 1))
+
+    monkeypatch.setattr(_votes, "train_teachers", train)
+    said = []
+    monkeypatch.setattr(experiment._runs, "report", lambda *words: said.append(words))
+    out, codes = tmp_path / "a.jsonl", []
+    start = [
+        threading.Thread(target=lambda: codes.append(run("--out", out, "--teachers")), daemon=True)
+        for _ in range(2)
+    ]
+    for thread in start:
+        thread.start()
+    while not any("waiting for" in progress for _, progress in said):
+        start[0].join(0.01)
+    kept.set()
+    for thread in start:
+        thread.join(30)
+    assert codes == [0, 0]
+    assert trained == [experiment.TEACHERS]
+    assert [list(line) for line in lines(out)] == [
+        *(["experiment", "cut", "data"], ["experiment", "teachers"])
+    ]
 
 
-@pytest.mark.parametrize("change", ["votes", "setup", "none"])
-def test_only_files_of_one_set_up_and_the_same_votes_are_joined(change):
-    one, other = (empty_document(None, {"votes_sha256": "0"}) for _ in range(2))
-    if change == "votes":
-        other["teachers"] = {"votes_sha256": "1"}
-    elif change == "setup":
-        other["setup"] = {**other["setup"], "delta": 1e-6}
-    with pytest.raises(ValueError, match="documents must be one or more"):
-        merge([] if change == "none" else [one, other])
+def test_results_whose_votes_are_missing_are_not_given_others(copied, capsys, monkeypatch):
+    out = copied / "results.jsonl"
+    (copied / "results.votes.npz").unlink()
+    monkeypatch.setattr(_votes, "train_teachers", None)
+    assert run("--out", out) == 1
+    assert "say with --votes where they are" in capsys.readouterr().err
+    # What needs no votes goes on without them.
+    assert run("--out", out, "--seeds", 2) == 0
+
+
+def test_votes_of_other_teachers_are_refused(copied, capsys, monkeypatch):
+    out, votes = copied / "results.jsonl", copied / "results.votes.npz"
+    with np.load(votes) as archive:
+        summary = json.loads(str(archive["summary"]))
+        others = archive["votes"][::-1].copy()
+    summary["votes_sha256"] = _votes.sha256(others)
+    np.savez(votes, votes=others, summary=json.dumps(summary))
+    assert run("--out", out) == 1
+    assert "'teachers' must be the same as in" in capsys.readouterr().err
+    monkeypatch.setattr(experiment, "TEACHERS", replace(TEACHERS, epochs=5))
+    assert run("--out", copied / "new.jsonl", "--votes", votes) == 1
+    assert "votes must be of teachers trained as here" in capsys.readouterr().err
+
+
+def test_damaged_votes_are_refused(copied, capsys):
+    out, votes = copied / "new.jsonl", copied / "results.votes.npz"
+    whole = votes.read_bytes()
+    with np.load(votes) as archive:
+        kept = {**archive}
+    changed = kept["votes"].copy()
+    changed[0, :2] += [1, -1]
+    np.savez(votes, **{**kept, "votes": changed})
+    other_bytes = votes.read_bytes()
+    np.savez(votes, **{**kept, "summary": "{}"})
+    for content, message in (
+        (other_bytes, "are damaged: they have another SHA-256"),
+        (votes.read_bytes(), "holds no votes that were kept here: 'votes_sha256'"),
+        (whole[:-50], "must be an archive with votes, summary"),
+        (whole[:200] + bytes(20) + whole[220:], "must be an archive with votes, summary"),
+        (b"", "must be an archive with votes, summary"),
+    ):
+        votes.write_bytes(content)
+        assert run("--out", out, "--votes", votes) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_votes_that_cannot_be_written_leave_none(small, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_votes, "train_teachers", lambda *_, **__: np.zeros((4, 100), int))
+    monkeypatch.setattr(np, "savez_compressed", fail)
+    with pytest.raises(OSError, match="no space left"):
+        run("--out", tmp_path / "a.jsonl", "--teachers")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("a.jsonl", "a.lock", "a.votes.lock")
+    ]
+
+
+def test_a_cut_is_named_and_never_mixed_with_the_whole(copied, capsys):
+    out = copied / "cut.jsonl"
+    votes = ("--votes", copied / "results.votes.npz")
+    assert run("--small", "--teachers", "--out", out, *votes) == 0
+    assert read(out)["cut"] == experiment.CUT
+    assert run("--out", out, *votes) == 1
+    assert "'cut' must be the same as in" in capsys.readouterr().err
 
 
 def test_costs_that_a_machine_could_not_compute_are_added_where_one_can(
-    small, tmp_path, monkeypatch
+    copied, capsys, monkeypatch
 ):
-    whole, bare = tmp_path / "whole.json", tmp_path / "bare.json"
-    words = ("--seeds", 1, "--votes", tmp_path / "v.npz")
-    run("--out", whole, *words)
+    out, votes = copied / "bare.jsonl", ("--votes", copied / "results.votes.npz")
     with monkeypatch.context() as patch:
         patch.setattr(experiment, "find_spec", lambda name: None)
-        run("--out", bare, *words)
-    assert all("epsilon" not in record for record in _runs.read(bare)["records"])
-    monkeypatch.setattr(experiment, "train_students", None)
-    run("--out", bare, *words)
-    assert _runs.read(bare)["records"] == _runs.read(whole)["records"]
-    records = {record["setting"]: record for record in _runs.read(bare)["records"]}
+        run("--out", out, "--seeds", 1, *votes)
+    assert "no costs, as dp-accounting is missing; add them by --costs" in capsys.readouterr().err
+    assert all("epsilon" not in record for record in read(out)["records"])
+    for name in ("train_students", "train_teachers"):
+        monkeypatch.setattr(_votes if "teach" in name else experiment, name, None)
+    assert run("--out", out, "--costs", *votes) == 0
+    whole = read(copied / "results.jsonl")["records"][: len(FEW)]
+    assert read(out)["records"] == whole
+    records = {record["setting"]: record for record in whole}
     assert records["plurality"]["epsilon"] is records["private data"]["epsilon"] is None
     assert records["capped"]["epsilon"] < records["free"]["epsilon"]
 
 
 def test_costs_are_computed_anew_from_the_settings_and_with_the_votes_from_these(
-    small, tmp_path, monkeypatch
+    copied, capsys, monkeypatch
 ):
-    out, votes = tmp_path / "a.json", tmp_path / "v.npz"
-    run("--out", out, "--seeds", 2, "--votes", votes)
-    measured = _runs.read(out)
-    loose = {"epsilon": 99.0, "epsilon_data_dependent": 98.0, "order": 97.0}
-    records = [
-        record | (loose if record["epsilon"] is not None else {}) for record in measured["records"]
+    out, votes = copied / "results.jsonl", copied / "results.votes.npz"
+    true = lines(out)
+    wrong = {"epsilon": 99.0, "epsilon_data_dependent": 98.0, "order": 97.0}
+    loose = [
+        {**line, "records": [r | (wrong if r["epsilon"] else {}) for r in line["records"]]}
+        if "records" in line
+        else line
+        for line in true
     ]
-    for name in ("train_teachers", "train_students"):
-        monkeypatch.setattr(experiment, name, None)
-    _runs.write(out, {**measured, "records": records}, experiment._ROWS)
-    run("--out", out, "--costs")
-    for new, old, true in zip(
-        _runs.read(out)["records"], records, measured["records"], strict=True
+    monkeypatch.setattr(experiment, "train_students", None)
+    _units.rewrite(out, loose)
+    assert run("--out", out, "--costs") == 0
+    for new, old, right in zip(
+        *(read(out)["records"], datasets._gather(copy.deepcopy(loose))["records"]),
+        datasets._gather(copy.deepcopy(true))["records"],
+        strict=True,
     ):
-        assert new == {**old, "epsilon": true["epsilon"]}
-    run("--out", out, "--costs", "--votes", votes)
-    assert _runs.read(out) == measured
+        assert new == {**old, "epsilon": right["epsilon"]}
+    assert run("--out", out, "--costs", "--votes", votes) == 0
+    assert lines(out) == true
     with np.load(votes) as kept:
         others = kept["votes"][::-1]
-    with pytest.raises(ValueError, match="votes must be those from which the records"):
-        account_anew(measured, others)
+    with pytest.raises(RunError, match="votes must be those from which the records"):
+        account_anew(true[2], others)
+    assert run("--out", copied / "none.jsonl", "--costs") == 1
+    assert "cannot be read: No such file" in capsys.readouterr().err
 
 
-def test_images_may_come_from_one_small_file(small, tmp_path, monkeypatch):
+def test_images_may_come_from_one_small_file(tmp_path, monkeypatch):
     path = tmp_path / "digits.npz"
     np.savez(path, **squares()._asdict())
-    monkeypatch.setattr(datasets, "load_mnist", None)
-    run("--out", tmp_path / "a.json", "--seeds", 1, "--images", path)
-    assert len(_runs.read(tmp_path / "a.json")["records"]) == len(FEW)
+    monkeypatch.setattr(datasets, "load_mnist", lambda: "MNIST")
+    for ours, found in zip(squares(), experiment._images.__wrapped__(str(path)), strict=True):
+        assert np.array_equal(ours, found)
+    assert experiment._images.__wrapped__(None) == "MNIST"
+
+
+@pytest.mark.parametrize("seed", ["-1", "0"])
+def test_no_seeds_are_refused_before_any_teacher_is_trained(small, tmp_path, capsys, seed):
+    with pytest.raises(SystemExit):
+        run("--out", tmp_path / "a.jsonl", "--seeds", seed)
+    assert "must be at least 1" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_summary_is_a_mean_over_seeds():
@@ -467,6 +632,7 @@ def test_a_summary_is_a_mean_over_seeds():
         | {"epsilon": 2.0, "epsilon_data_dependent": found}
         for accuracy, found in ((0.5, 0.1), (1.0, 0.3))
     ]
+    records = [{**record, "seed": seed} for seed, record in enumerate(records)]
     [row] = summarize({"records": records})
     assert (row["setting"], row["epsilon"], row["seeds"], row["answered"]) == ("a", 2.0, 2, 10)
     assert (row["label_accuracy"], row["lowest"], row["highest"]) == (0.75, 0.2, 0.6)
@@ -476,20 +642,35 @@ def test_a_summary_is_a_mean_over_seeds():
     assert row["label_accuracy"] is None
 
 
+def test_records_of_several_set_ups_or_twice_a_seed_are_not_averaged(measured):
+    document = read(measured / "results.jsonl")
+    twice = {**document, "records": document["records"] * 2}
+    with pytest.raises(ValueError, match="document must hold 'private data' once a seed"):
+        summarize(twice)
+    document["units"][1]["setup"]["votes_sha256"] = "0"
+    with pytest.raises(ValueError, match="document must hold units of one set-up"):
+        summarize(document)
+
+
 # What was measured.
 
 
 def test_the_committed_results_are_all_of_the_grid_that_they_name():
     results = datasets.load_results("pate")
+    assert results["experiment"] == "pate"
+    assert results["data"] == experiment.DATA
     assert results["cut"] in (None, experiment.CUT)
     count = experiment.SEEDS if results["cut"] is None else experiment.SMALL_SEEDS
     assert seeds(results) == list(range(count))
     expected = [(setting.name, seed) for seed in range(count) for setting in SETTINGS]
     assert [(record["setting"], record["seed"]) for record in results["records"]] == expected
-    head = empty_document(results["cut"], results["teachers"])
-    assert results == {**head, "units": results["units"], "records": results["records"]}
-    assert (results["teachers"]["number"], results["teachers"]["images_each"]) == (250, 240)
-    for one in (results["teachers"], *results["units"]):
+    about = results["teachers"]
+    assert about["setup"] == _votes.plain(asdict(experiment.TEACHERS))
+    assert (about["number"], about["images_each"]) == (250, 240)
+    chosen = argparse.Namespace(small=results["cut"] is not None, seeds=None)
+    for unit, asked in zip(results["units"], experiment._list_units(chosen, results), strict=True):
+        assert unit["setup"] == asked.setup
+    for one in (about, *results["units"]):
         assert one["provenance"]["commit"] != "unknown"
 
 
@@ -504,13 +685,6 @@ def test_the_committed_costs_are_those_of_the_settings():
             assert record["epsilon"] is record["epsilon_data_dependent"] is None
         else:
             assert record["epsilon"] == fixed_cost(setting)
-
-
-def test_the_file_has_a_record_a_line(small, tmp_path):
-    run("--out", tmp_path / "a.json", "--seeds", 1)
-    lines = (tmp_path / "a.json").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 1 + len(FEW)
-    assert json.loads(lines[-2].rstrip(","))["setting"] == FEW[-2].name
 
 
 @pytest.mark.gpu

@@ -1,20 +1,73 @@
-"""What every long measurement shares: where it ran, its file, and its words on the command line."""
+"""What every long measurement shares: where it ran, and its command line.
+
+An experiment is a list of units (`_units`) and a function that measures one of them, given the unit
+and the words of the command line alone: so any process, on any machine, can be handed any unit.
+"""
 
 import argparse
-import json
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 import dpnotes
 from dpnotes import datasets
+from dpnotes._files import check_target
+from dpnotes.experiments import _units
+from dpnotes.experiments._units import Layout, RunError, Unit
+
+# What numpy may raise on the wrong bytes.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class Experiment(NamedTuple):
+    """What the common command line needs to know.
+
+    Attributes
+    ----------
+    layout : Layout
+        How units are written.
+    description : str
+        What the command does.
+    actions : dict of str to callable
+        What is done, given the command line, in place of measuring, by the name of its option.
+    add_options : callable
+        Adds words of its own to the command line.
+    head : callable
+        Given the command line, what the first line of the file says.
+    prepare : callable
+        Given the command line, makes what all units rest on, and returns what the file says of it.
+    list_units : callable
+        Given the command line and what the file says of all units, the units to measure.
+    measure : callable
+        Given a unit and the command line, what its line has besides its name and provenance.
+    """
+
+    layout: Layout
+    description: str
+    actions: dict[str, Callable[[argparse.Namespace], None]]
+    add_options: Callable[[argparse.ArgumentParser], None]
+    head: Callable[[argparse.Namespace], dict[str, Any]]
+    prepare: Callable[[argparse.Namespace], dict[str, Any]]
+    list_units: Callable[[argparse.Namespace, dict[str, Any]], list[Unit]]
+    measure: Callable[[Unit, argparse.Namespace], dict[str, Any]]
 
 
 def commit() -> str:
@@ -49,31 +102,38 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read a document."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def read_images(path: str) -> datasets.ImageData:
     """Read images from a file that ``python -m dpnotes.datasets NAME --out FILE`` wrote."""
-    with np.load(path, allow_pickle=False) as archive:
-        return datasets.ImageData(*(archive[name] for name in datasets.ImageData._fields))
+    return datasets.ImageData(*read_arrays(path, datasets.ImageData._fields))
 
 
-def write(path: Path, document: dict[str, Any], rows: Sequence[str]) -> None:
-    """Write a document under its name only when it is whole; objects with these heads are rows."""
-    text = json.dumps(document, separators=(",", ":"))
-    for head in rows:
-        text = text.replace(head, f"\n{head}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(path)
+def read_arrays(path: str | Path, names: Sequence[str]) -> list[np.ndarray]:
+    """Read some arrays of an archive, or refuse what is none.
+
+    Raises
+    ------
+    RunError
+        If the file cannot be read, is damaged, or lacks an array.
+    """
+    try:
+        # What numpy opens by itself it leaves open where the file is damaged.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            return [archive[name] for name in names]
+    except _UNREADABLE as error:
+        raise RunError(f"{path} must be an archive with {', '.join(names)}: {error}") from error
 
 
 def report(unit: str, progress: str) -> None:
     """Show a line of progress."""
     print(f"{unit}: {progress}", file=sys.stderr, flush=True)
+
+
+def warn(message: str) -> None:
+    """Say what a reader of the results should know."""
+    print(message, file=sys.stderr, flush=True)
+
+
+# The command line.
 
 
 def part(words: str) -> tuple[int, int]:
@@ -82,3 +142,111 @@ def part(words: str) -> tuple[int, int]:
     if not 1 <= number <= total:
         raise argparse.ArgumentTypeError("a part is i/N with 1 <= i <= N")
     return number, total
+
+
+def count(word: str) -> int:
+    """Read a number of at least 1 from the command line."""
+    if int(word) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {word}")
+    return int(word)
+
+
+def file(word: str) -> Path:
+    """Read where a file is or shall be from the command line; a link stays one."""
+    try:
+        return check_target("what is written", word)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def device(word: str) -> str:
+    """Read the name of a device that is there from the command line."""
+    try:
+        torch.empty(0, device=word)
+    except (RuntimeError, AssertionError) as error:
+        raise argparse.ArgumentTypeError(f"no such device here: {word}") from error
+    return word
+
+
+def parser(experiment: Experiment) -> argparse.ArgumentParser:
+    """Return what reads the command line of an experiment."""
+    made = argparse.ArgumentParser(
+        prog=f"python -m dpnotes.experiments.{experiment.layout.experiment}",
+        description=experiment.description,
+    )
+    add = made.add_argument
+    add("--out", type=file, required=True, help="the results; what they hold is not measured again")
+    add("--small", action="store_true", help="a cut of the grid that two processor cores can do")
+    add("--seeds", type=count, help="at most so many")
+    add("--part", type=part, default=(1, 1), metavar="i/N", help="only every N-th unit, from i")
+    add("--device", type=device, default="cpu", help="as torch has it (default: cpu)")
+    add("--merge", nargs="+", type=Path, metavar="FILE", help="add these files to OUT, then stop")
+    add("--check", action="store_true", help="say what is in OUT and what it lacks, then stop")
+    experiment.add_options(made)
+    return made
+
+
+def main(experiment: Experiment, arguments: Sequence[str] | None) -> int:
+    """Do what the command line says; return 0, or 1 after a message of what is wrong."""
+    words = parser(experiment)
+    chosen = words.parse_args(arguments)
+    try:
+        if chosen.merge:
+            return _merge(experiment.layout, chosen)
+        if chosen.check:
+            return _check(experiment, chosen)
+        # Asked once: the checkout may move on while the code that was loaded runs.
+        chosen.commit = commit()
+        for name, act in experiment.actions.items():
+            if getattr(chosen, name):
+                act(chosen)
+                return 0
+        return _measure(experiment, chosen)
+    except (RunError, datasets.DatasetUnavailable) as error:
+        print(f"{words.prog}: {error}", file=sys.stderr)
+        return 1
+
+
+def _merge(layout: Layout, chosen: argparse.Namespace) -> int:
+    with _units.locked(chosen.out):
+        files = [chosen.out] * chosen.out.exists() + chosen.merge
+        lines = [line for path in files for line in _units.read(path, layout, warn)]
+        _units.rewrite(chosen.out, _units.join(lines, layout))
+    return 0
+
+
+def _check(experiment: Experiment, chosen: argparse.Namespace) -> int:
+    # Without the lock, as the results may lie where nobody may write.
+    contents = _units.join(_units.read(chosen.out, experiment.layout, warn), experiment.layout)
+    units = _list(experiment, chosen, contents)
+    lacking = [unit.key for unit in units if _units.missing(unit, contents, experiment.layout)]
+    print(f"{chosen.out}: {len(units) - len(lacking)} of {len(units)} units")
+    for key in lacking:
+        print(f"  lacks {_units.describe(key)}")
+    return 1 if lacking else 0
+
+
+def _list(
+    experiment: Experiment, chosen: argparse.Namespace, contents: Sequence[dict[str, Any]]
+) -> list[Unit]:
+    number, total = chosen.part
+    return experiment.list_units(chosen, _units.shared(contents))[number - 1 :: total]
+
+
+def _measure(experiment: Experiment, chosen: argparse.Namespace) -> int:
+    layout = experiment.layout
+    _units.begin(chosen.out, layout, experiment.head(chosen), warn)
+    contents = _units.load(chosen.out, layout, warn)
+    if not any(_units.missing(u, contents, layout) for u in _list(experiment, chosen, contents)):
+        return 0
+    _units.begin(chosen.out, layout, experiment.prepare(chosen), warn)
+
+    def measure(unit: Unit) -> dict[str, Any]:
+        began = time.perf_counter()
+        measured = experiment.measure(unit, chosen)
+        about = provenance(chosen.commit, chosen.device, time.perf_counter() - began)
+        return {"provenance": about, **measured}
+
+    units = _list(experiment, chosen, _units.load(chosen.out, layout, warn))
+    _units.measure_all(chosen.out, layout, units, measure, warn)
+    return 0

@@ -2,39 +2,48 @@
 
 The whole grid is one command, and a cut of it that two processor cores can do is another:
 
-    python -m dpnotes.experiments.symmetric_loss --device cuda --out symmetric_loss.json
-    python -m dpnotes.experiments.symmetric_loss --small --out symmetric_loss.json
+    python -m dpnotes.experiments.symmetric_loss --device cuda --out symmetric_loss.jsonl
+    python -m dpnotes.experiments.symmetric_loss --small --out symmetric_loss.jsonl
 
 Labels are drawn by the exponential mechanism at epsilon, which is randomized response at
 epsilon / 2: that is what they really cost. Test images keep their true labels.
 
-A *unit* is one data set, one network and one seed, with every loss, objective and epsilon as one
-ensemble. The file grows unit by unit, and a unit that it holds is not measured again.
-``--part 2/5`` measures every fifth unit, from the second, and ``--merge FILES`` joins the files of
-parts. The file is JSON:
+A *unit* is one data set, one network and one seed; its *runs*, of every loss, objective and
+epsilon, are one ensemble. A run that the file holds is not measured again: who adds a loss measures
+that loss alone, as a run in an ensemble is the run that one gets alone. Any number of processes may
+run the same command on one file: each takes a unit that nobody has taken. On Slurm
+
+    #SBATCH --array=1-20
+    #SBATCH --gres=gpu:1
+    python -m dpnotes.experiments.symmetric_loss --device cuda --out symmetric_loss.jsonl
+
+is an array of jobs that share the units. Where they share no file system, each job takes its part,
+``--part $SLURM_ARRAY_TASK_ID/20 --out $SLURM_ARRAY_TASK_ID.jsonl``, and the files are joined:
+``--out all.jsonl --merge 1.jsonl 2.jsonl``. The file is JSON Lines (see `_units`), and
+`datasets.load_results` makes one document of it:
 
     {"experiment": "symmetric_loss",
      "cut": null, or in words what was left out of the whole grid,
-     "data": {"cifar10": in words, "mnist": in words},
-     "units": [{
-        "data": "cifar10", "network": "patches", "seed": 0,
-        "setup": {"epochs", "batch_size", "learning_rate", "weight_decay", "precision",
-                  "evaluate_after": [1, ..., epochs], "losses", "objectives", "epsilons"},
-        "provenance": {"commit", "date", "device", "threads", ..., "seconds"},
-        "runs": [{"loss": "barrier hinge", "objective": "auc", "epsilon": 0.5 or null (no privacy),
-                  "flipped": the share of labels that lie,
-                  "accuracy": [after each epoch of evaluate_after], "median_accuracy": [...],
-                  "ber": [...], "auc": [...]}, ...]}, ...]}
+     "data": {"cifar10": in words, "mnist": in words}}
+    {"experiment": "symmetric_loss",
+     "unit": {"data": "cifar10", "network": "patches", "seed": 0},
+     "setup": {"epochs", "batch_size", "learning_rate", "weight_decay", "precision",
+               "evaluate_after": [1, ..., epochs], "losses", "objectives", "epsilons"},
+     "provenance": {"commit", "date", "device", "threads", ..., "seconds"},
+     "runs": [{"loss": "barrier hinge", "objective": "auc", "epsilon": 0.5 or null (no privacy),
+               "flipped": the share of labels that lie,
+               "accuracy": [after each epoch of evaluate_after], "median_accuracy": [...],
+               "ber": [...], "auc": [...]}, ...]}
 
 `summarize` averages a metric over the seeds, with its interval.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
@@ -47,6 +56,7 @@ from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
 from dpnotes.experiments import _runs
+from dpnotes.experiments._units import Layout, RunError, Unit
 
 LOSSES = {
     "barrier hinge": losses.barrier_hinge_loss,
@@ -69,8 +79,6 @@ DATA = {
 
 _NETWORKS = ("cnn", "convnet", "patches")
 _OFTEN = (1, 2, 5, 10, 20, 50)
-# The objects that stand on a line of their own in the file.
-_ROWS = ('{"data":"', '{"loss":')
 _REFERENCE = training.Schedule(evaluate_after=_OFTEN)
 _QUICK = replace(_REFERENCE, learning_rate=1e-3)
 
@@ -200,7 +208,7 @@ def load_images(data: str, path: str | None = None) -> Images:
     classes = {0, 7} if data == "cifar10" else set(range(10))
     for name in ("y_train", "y_test"):
         if set(np.unique(found[name])) != classes:
-            raise ValueError(f"path must hold the classes {sorted(classes)} of {data}, got {path}")
+            raise RunError(f"path must hold the classes {sorted(classes)} of {data}, got {path}")
         found[name] = np.where(found[name] % 2 == 0, 1, -1)
     if data == "mnist":
         found |= {name: found[name][..., None] for name in ("x_train", "x_test")}
@@ -242,6 +250,7 @@ def measure(
     seed: int,
     images: Images,
     *,
+    runs: Sequence[Run] | None = None,
     device: str = "cpu",
     checkpoint: Path | None = None,
 ) -> list[dict[str, Any]]:
@@ -255,6 +264,8 @@ def measure(
         Of the labels' noise, the initial weights, the order and the dropout.
     images : Images
         The data.
+    runs : sequence of Run, optional
+        Which runs, those with one risk beside each other; all of the plan by default.
     device : str
         Where, as torch has it.
     checkpoint : Path, optional
@@ -276,8 +287,9 @@ def measure(
     --------
     >>> measure(SMALL[0], 0, load_images("cifar10"))  # doctest: +SKIP
     """
-    runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
-    kept = {epsilon: _keep(images.y_train, epsilon, seed) for epsilon in plan.epsilons}
+    runs = list_runs(plan.losses, plan.objectives, plan.epsilons) if runs is None else runs
+    epsilons = {run.epsilon for run in runs}
+    kept = {epsilon: _keep(images.y_train, epsilon, seed) for epsilon in epsilons}
     labels = np.stack([np.where(kept[run.epsilon], 1, -1) * images.y_train for run in runs])
     build, inputs, tests = _inputs(plan.network, images, seed)
     fitted = training.fit(
@@ -301,60 +313,6 @@ def measure(
     return rows
 
 
-def merge(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Join the results of parts.
-
-    Parameters
-    ----------
-    documents : sequence of dict
-        Contents of result files, one or more.
-
-    Returns
-    -------
-    dict
-        One document with all units, each once, in order.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to join, if a part is of the whole grid and another of a cut, or if two
-        were measured with different set-ups of one network.
-
-    Examples
-    --------
-    >>> merge([empty_document(None)])["units"]
-    []
-    """
-    if len({document["cut"] for document in documents}) != 1:
-        raise ValueError("documents must be of one grid: the whole one, or one cut")
-    units: dict[tuple[str, str, int], dict[str, Any]] = {}
-    for unit in (unit for document in documents for unit in document["units"]):
-        _check_setup(units.values(), unit)
-        units.setdefault(_key(unit), unit)
-    return {**empty_document(documents[0]["cut"]), "units": [units[key] for key in sorted(units)]}
-
-
-def empty_document(cut: str | None) -> dict[str, Any]:
-    """Return a document without any unit.
-
-    Parameters
-    ----------
-    cut : str or None
-        What will be left out of the whole grid, in words.
-
-    Returns
-    -------
-    dict
-        What a file of results holds at first.
-
-    Examples
-    --------
-    >>> empty_document(None)["experiment"]
-    'symmetric_loss'
-    """
-    return {"experiment": "symmetric_loss", "cut": cut, "data": DATA, "units": []}
-
-
 def summarize(
     document: dict[str, Any], metric: str, *, epoch: int | None = None
 ) -> list[dict[str, Any]]:
@@ -363,7 +321,7 @@ def summarize(
     Parameters
     ----------
     document : dict
-        The content of a result file.
+        What `datasets.load_results` returns, or some of its units.
     metric : {"accuracy", "median_accuracy", "ber", "auc"}
         What to average.
     epoch : int, optional
@@ -378,40 +336,39 @@ def summarize(
     Raises
     ------
     KeyError, ValueError
-        If the metric or the epoch was not measured.
+        If the metric or the epoch was not measured, if the runs of one network were trained in
+        different ways, or if one is there twice.
 
     Examples
     --------
-    >>> summarize(empty_document(None), "auc")
+    >>> summarize({"units": []}, "auc")
     []
     """
     from scipy.stats import t
 
-    values: dict[tuple, list[float]] = {}
+    values: dict[tuple, dict[int, float]] = {}
+    setups: dict[tuple, str] = {}
     for unit in document["units"]:
+        where = (unit["data"], unit["network"])
+        setup = LAYOUT.identity({}, unit["setup"])
+        if setups.setdefault(where, setup) != setup:
+            raise ValueError(f"the units of {where} must come from one set-up; choose among them")
         epochs = unit["setup"]["evaluate_after"]
         column = -1 if epoch is None else epochs.index(epoch)
         for run in unit["runs"]:
-            key = (unit["data"], unit["network"], run["loss"], run["objective"], run["epsilon"])
-            values.setdefault(key, []).append(run[metric][column])
+            key = (*where, run["loss"], run["objective"], run["epsilon"])
+            seeds = values.setdefault(key, {})
+            if unit["seed"] in seeds:
+                raise ValueError(f"{key} must be there once for seed {unit['seed']}")
+            seeds[unit["seed"]] = run[metric][column]
+    names = ("data", "network", "loss", "objective", "epsilon")
     rows = []
-    for key, found in values.items():
-        n = len(found)
+    for key, seeds in values.items():
+        found, n = list(seeds.values()), len(seeds)
         width = t.ppf(0.975, n - 1) * np.std(found, ddof=1) / math.sqrt(n) if n > 1 else math.nan
-        names = zip(("data", "network", "loss", "objective", "epsilon"), key, strict=True)
         mean = {"mean": float(np.mean(found)), "half_width": float(width), "seeds": n}
-        rows.append(dict(names) | mean)
+        rows.append(dict(zip(names, key, strict=True)) | mean)
     return rows
-
-
-def _key(unit: dict[str, Any]) -> tuple[str, str, int]:
-    return unit["data"], unit["network"], unit["seed"]
-
-
-def _check_setup(units: Iterable[dict[str, Any]], new: dict[str, Any]) -> None:
-    for unit in units:
-        if _key(unit)[:2] == _key(new)[:2] and unit["setup"] != new["setup"]:
-            raise ValueError(f"results of {_key(new)[:2]} must come from one set-up")
 
 
 def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
@@ -479,105 +436,134 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in metrics.items()}
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m dpnotes.experiments.symmetric_loss",
-        description="Train through private labels with every loss, and measure.",
-    )
-    add = parser.add_argument
-    add("--out", type=Path, required=True, help="the results; units that are there are kept")
-    add("--small", action="store_true", help="a cut of the grid that two processor cores can do")
-    add("--merge", nargs="+", type=Path, metavar="FILE", help="join these files, measure nothing")
-    add("--data", nargs="+", choices=DATA, default=[*DATA], help="by default both")
-    add("--networks", nargs="+", choices=_NETWORKS, default=_NETWORKS, help="by default all")
-    add("--seeds", type=int, help="at most so many")
-    add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
-    add("--device", default="cpu", help="as torch has it (default: cpu); CUDA uses bfloat16")
-    add("--part", type=_runs.part, default=(1, 1), metavar="i/N", help="measure one part of N")
-    add("--checkpoints", type=Path, metavar="FOLDER", help="keep the state of an unfinished unit")
-    return parser
+# The units.
 
 
-def _units(chosen: argparse.Namespace) -> list[tuple[Plan, int]]:
+LAYOUT = Layout(
+    "symmetric_loss",
+    "runs",
+    names=("loss", "objective", "epsilon"),
+    lists=("losses", "objectives", "epsilons"),
+)
+
+
+def _head(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {"cut": CUT if chosen.small else None, "data": DATA}
+
+
+def _list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
     """List what is to be measured, one plan after the other."""
+    seeds = math.inf if chosen.seeds is None else chosen.seeds
+    return [
+        Unit(
+            {"data": plan.data, "network": plan.network, "seed": seed},
+            _setup(plan),
+            tuple(run._asdict() for run in list_runs(plan.losses, plan.objectives, plan.epsilons)),
+        )
+        for plan in _plans(chosen)
+        for seed in range(plan.seeds)
+        if seed < seeds
+    ]
+
+
+def _plans(chosen: argparse.Namespace) -> list[Plan]:
     plans = [
         plan
         for plan in (SMALL if chosen.small else WHOLE)
         if plan.data in chosen.data and plan.network in chosen.networks
     ]
-    if torch.device(chosen.device).type == "cuda":
-        plans = [
-            plan._replace(schedule=replace(plan.schedule, precision="bfloat16")) for plan in plans
-        ]
-    seeds = math.inf if chosen.seeds is None else chosen.seeds
-    units = [(plan, seed) for plan in plans for seed in range(plan.seeds) if seed < seeds]
-    number, total = chosen.part
-    return units[number - 1 :: total]
+    if torch.device(chosen.device).type != "cuda":
+        return plans
+    # Twice as quick there, and test scores are in single precision all the same.
+    return [plan._replace(schedule=replace(plan.schedule, precision="bfloat16")) for plan in plans]
 
 
 def _setup(plan: Plan) -> dict[str, Any]:
     setup = asdict(plan.schedule)
     setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
-    setup |= {name: getattr(plan, name) for name in ("losses", "objectives", "epsilons")}
+    setup |= {name: getattr(plan, name) for name in LAYOUT.lists}
     # Through JSON and back, so that it compares equal with what is read from a file.
     return json.loads(json.dumps(setup))
 
 
-def _measure_unit(
-    plan: Plan, seed: int, images: Images, commit: str, chosen: argparse.Namespace
-) -> None:
-    """Add a unit to the results, unless they hold it."""
-    document = empty_document(CUT if chosen.small else None)
-    if chosen.out.exists():
-        document = merge([document, _runs.read(chosen.out)])
-    unit = {
-        "data": plan.data,
-        "network": plan.network,
-        "seed": seed,
-        "setup": _setup(plan),
-    }
-    _check_setup(document["units"], unit)
-    if any(_key(known) == _key(unit) for known in document["units"]):
-        return
-    checkpoint = None
-    if chosen.checkpoints:
-        chosen.checkpoints.mkdir(parents=True, exist_ok=True)
-        checkpoint = chosen.checkpoints / f"{plan.data}-{plan.network}-{seed}.pt"
-    began = time.perf_counter()
-    rows = measure(plan, seed, images, device=chosen.device, checkpoint=checkpoint)
-    unit["provenance"] = _runs.provenance(commit, chosen.device, time.perf_counter() - began)
-    unit["runs"] = rows
-    _runs.write(chosen.out, merge([document, {**document, "units": [unit]}]), _ROWS)
+def _measure_unit(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Measure those runs of a unit that the file lacks."""
+    data, network, seed = unit.key.values()
+    [plan] = (plan for plan in _plans(chosen) if (plan.data, plan.network) == (data, network))
+    runs = [Run(**row) for row in unit.rows]
+    checkpoint = _checkpoint(unit, chosen.checkpoints)
+    images = _images(data, chosen.images)
+    rows = measure(plan, seed, images, runs=runs, device=chosen.device, checkpoint=checkpoint)
     if checkpoint:
         checkpoint.unlink(missing_ok=True)
+    return {"setup": _setup(_only(plan, runs)), "runs": rows}
 
 
-def main(arguments: list[str] | None = None) -> int:
+def _only(plan: Plan, runs: Sequence[Run]) -> Plan:
+    """Return a plan that lists what some of its runs are made of."""
+    found = {"losses": "loss", "objectives": "objective", "epsilons": "epsilon"}
+    return plan._replace(
+        **{
+            lists: tuple(x for x in getattr(plan, lists) if x in {getattr(r, one) for r in runs})
+            for lists, one in found.items()
+        }
+    )
+
+
+def _checkpoint(unit: Unit, folder: Path | None) -> Path | None:
+    """Return where the state of a unit is kept, which is of these very runs."""
+    if folder is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(json.dumps(unit).encode()).hexdigest()[:8]
+    return folder / "-".join([*map(str, unit.key.values()), f"{digest}.pt"])
+
+
+@cache
+def _images(data: str, path: str | None) -> Images:
+    return load_images(data, path)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", nargs="+", choices=DATA, default=[*DATA], help="by default both")
+    add("--networks", nargs="+", choices=_NETWORKS, default=_NETWORKS, help="by default all")
+    add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
+    add("--checkpoints", type=Path, metavar="FOLDER", help="keep the state of an unfinished unit")
+
+
+def _prepare(chosen: argparse.Namespace) -> dict[str, Any]:
+    if chosen.images and len(chosen.data) > 1:
+        raise RunError("--images is for one data set: name it with --data")
+    return {}
+
+
+EXPERIMENT = _runs.Experiment(
+    layout=LAYOUT,
+    description="Train through private labels with every loss, and measure.",
+    actions={},
+    add_options=_add_options,
+    head=_head,
+    prepare=_prepare,
+    list_units=_list_units,
+    measure=_measure_unit,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, or join what was measured; see ``--help``.
 
     Parameters
     ----------
-    arguments : list of str, optional
+    arguments : sequence of str, optional
         The command line; the process's own by default.
 
     Returns
     -------
     int
-        0.
+        0, or 1 after a message of what is wrong.
     """
-    parser = _parser()
-    chosen = parser.parse_args(arguments)
-    if chosen.merge:
-        _runs.write(chosen.out, merge([_runs.read(path) for path in chosen.merge]), _ROWS)
-        return 0
-    if chosen.images and len(chosen.data) > 1:
-        parser.error("--images is for one data set: name it with --data")
-    load = cache(partial(load_images, path=chosen.images))
-    # Asked once: the checkout may move on while the code that was loaded runs.
-    commit = _runs.commit()
-    for plan, seed in _units(chosen):
-        _measure_unit(plan, seed, load(plan.data), commit, chosen)
-    return 0
+    return _runs.main(EXPERIMENT, arguments)
 
 
 if __name__ == "__main__":
