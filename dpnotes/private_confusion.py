@@ -39,6 +39,12 @@ class ConfusionRelease:
     ------
     ValueError, TypeError
         If the counts are no two pairs of whole numbers, or a field is not as in `Release`.
+
+    Examples
+    --------
+    >>> released = release_confusion_matrix([0, 1, 1], [0, 1, 0], epsilon=50.0, rng=0)
+    >>> released.value
+    ((1, 0), (1, 1))
     """
 
     value: tuple[tuple[int, int], tuple[int, int]]
@@ -64,6 +70,7 @@ class ConfusionRelease:
         # A frozen dataclass can only be normalised underneath its own guard.
         object.__setattr__(self, "value", tuple(map(tuple, counts.tolist())))
         object.__setattr__(self, "epsilon", promise.epsilon)
+        object.__setattr__(self, "delta", promise.delta)
 
 
 def release_confusion_matrix(

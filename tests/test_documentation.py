@@ -4,17 +4,22 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from operator import attrgetter
 
 import pytest
+from public import (
+    COMMANDS,
+    MODULES,
+    classes,
+    defined_in,
+    functions,
+    methods,
+    public_modules,
+    short_name,
+)
 
 import dpnotes
-
-# The command line of a module has a help page in place of examples.
-COMMANDS = {"main"}
-
-# Packages of command lines, whose names nobody imports.
-LONG_RUNS = {"experiments"}
 
 # The extras of the package may be missing; where they are, these modules cannot be imported.
 NEED = {"symmetric_loss": "torch", "training": "torch", "elun": "sklearn"}
@@ -164,54 +169,36 @@ CONTRACT = {
 }
 
 
-def public_modules():
-    """Return the modules of the package, without those whose extras are not installed."""
-    names = [found.name for found in pkgutil.iter_modules(dpnotes.__path__)]
-    modules = []
-    for name in (name for name in names if not name.startswith("_") and name not in LONG_RUNS):
-        try:
-            modules.append(importlib.import_module(f"dpnotes.{name}"))
-        except ModuleNotFoundError as missing:
-            if missing.name.partition(".")[0] == "dpnotes":
-                raise
-    return modules
-
-
-def defined_in(module, kind):
-    return [
-        thing
-        for name, thing in inspect.getmembers(module, kind)
-        if not name.startswith("_") and belongs_to(module, thing)
-    ]
-
-
-def belongs_to(module, thing):
-    """Say whether a module, or a file of a package, defines a thing rather than imports it."""
-    home = thing.__module__
-    return home == module.__name__ or home.startswith(module.__name__ + ".")
-
-
-MODULES = public_modules()
 FUNCTIONS = [
-    pytest.param(function, id=f"{module.__name__.partition('.')[2]}.{function.__name__}")
+    pytest.param(function, id=f"{short_name(module)}.{name}")
     for module in MODULES
-    for function in defined_in(module, inspect.isfunction)
-    if function.__name__ not in COMMANDS
+    for name, function in functions(module).items()
+]
+CLASSES = [
+    pytest.param(kind, id=f"{short_name(module)}.{name}")
+    for module in MODULES
+    for name, kind in classes(module).items()
+]
+METHODS = [
+    pytest.param(kind, name, id=f"{short_name(module)}.{kind.__name__}.{name}")
+    for module in MODULES
+    for kind in classes(module).values()
+    for name in methods(kind)
 ]
 
 
-def faults_of(function):
-    """Return what the documentation of a function leaves out."""
+def faults_of(function, wanted=("Returns", "Raises", "Examples")):
+    """Return what the documentation of a function, a class or a method leaves out."""
     signature, documentation = inspect.signature(function), inspect.getdoc(function) or ""
     sections = split_sections(documentation)
-    wanted = ["Returns", "Raises", "Examples"] + ["Parameters"] * bool(signature.parameters)
+    wanted = [*wanted] + ["Parameters"] * bool(signature.parameters)
     faults = [f"no section {name}" for name in wanted if name not in sections]
     if not re.match(r"[A-Z].*\.(\n\n|$)", documentation):
         faults.append("no first line that is a sentence by itself")
     listed = documented_names(sections.get("Parameters", ""))
     if listed != list(signature.parameters):
         faults.append(f"parameters listed as {listed}")
-    if ">>>" not in sections.get("Examples", ""):
+    if "Examples" in wanted and ">>>" not in sections.get("Examples", ""):
         faults.append("no example that runs")
     annotations = {name: p.annotation for name, p in signature.parameters.items()}
     annotations["return"] = signature.return_annotation
@@ -235,6 +222,18 @@ def test_every_public_function_is_documented_in_full(function):
     assert faults_of(function) == []
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_class_is_documented_with_all_that_it_takes(kind):
+    assert faults_of(kind, wanted=["Examples"]) == []
+
+
+@pytest.mark.parametrize(("kind", "name"), METHODS)
+def test_every_method_says_what_it_takes_gives_and_refuses(kind, name):
+    # Looked up on an object that nobody made, so that `self` is no parameter.
+    method = getattr(object.__new__(kind), name)
+    assert faults_of(method, wanted=["Returns", "Raises"]) == []
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_module_and_class_says_what_it_is(module):
     assert inspect.getdoc(module)
@@ -253,6 +252,14 @@ def test_a_package_lists_its_public_names_and_no_file_of_it_hides_one(module):
         for kind in (inspect.isfunction, inspect.isclass):
             hidden = {thing.__name__ for thing in defined_in(file, kind)} - listed - COMMANDS
             assert not hidden or found.name.startswith("_"), (found.name, hidden)
+
+
+def test_a_new_module_is_found_by_itself(tmp_path, monkeypatch):
+    (tmp_path / "foo.py").write_text("def bare(counts):\n    return counts\n")
+    monkeypatch.setattr(dpnotes, "__path__", [*dpnotes.__path__, str(tmp_path)])
+    [found] = [module for module in public_modules() if short_name(module) == "foo"]
+    del sys.modules["dpnotes.foo"], dpnotes.foo
+    assert "no section Returns" in faults_of(functions(found)["bare"])
 
 
 def test_a_bare_function_would_be_noticed():

@@ -37,6 +37,17 @@ class MetricRelease(Release):
         The noise. Its `scale` says how wide it is for each class size.
     guess : int or None
         The public guess of the size of the smaller class (AP: of the positives), if there was one.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a field is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> released = release_auc([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.3], epsilon=30.0, rng=0)
+    >>> released.n, released.metric, released.noise.family
+    (4, 'auc', 'cauchy')
     """
 
     n: int

@@ -32,6 +32,11 @@ class Schedule:
     ------
     ValueError, TypeError
         If a field is out of range or of the wrong kind.
+
+    Examples
+    --------
+    >>> Schedule(epochs=3, evaluate_after=[1]).evaluate_after
+    (1,)
     """
 
     epochs: int = 50
