@@ -19,6 +19,7 @@ IN_CI = os.environ.get("CI") == "true"
 # Seconds after which a test is taken for one that hangs. A notebook's cell has a limit of its own
 # (--nbval-cell-timeout); this one is for a kernel that does not even keep that.
 LIMIT, CELL_LIMIT, FULL_LIMIT = 180, 660, 1800
+VISITING = {"tests/test_browser.py", "tests/test_interactive.py"}
 
 
 def pytest_addoption(parser):
@@ -73,8 +74,9 @@ def _unit(nodeid):
     if path.endswith(".ipynb"):
         return path  # the cells of a notebook share a kernel
     function, _, parameters = name.partition("[")
-    page = parameters.rpartition(".html")[0]
-    return f"{path}::{page or function}"  # what asks one page of the site shares a visit to it
+    if path in VISITING:
+        return f"{path}::{parameters or function}"  # what asks one page shares a visit to it
+    return f"{path}::{function}"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""Hold line and branch coverage to a floor, each by itself: pytest-cov only knows their mixture."""
+"""Hold lines and branches to a floor, each by itself: coverage's own fail_under knows only their mixture."""
 
 import json
 import sys

@@ -31,6 +31,20 @@ def absent(reason):
     (pytest.fail if required else pytest.skip)(reason)
 
 
+FIGURES_ARE_DRAWN = (
+    "[...document.querySelectorAll('.interactive')].every(box => box.querySelector('svg'))"
+)
+
+
+def wait_until(page, condition):
+    """Wait for a condition; Playwright's own way evaluates text, which the pages forbid."""
+    page.evaluate(
+        f"""async () => {{
+          while (!({condition})) await new Promise((resolve) => setTimeout(resolve, 20));
+        }}"""
+    )
+
+
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """Serve files and keep silent about it."""
 
@@ -66,6 +80,7 @@ class Visit:
         self.page.goto(self.site + path, wait_until="load")
         # MathJax promises to be done; a page without mathematics has none to wait for.
         self.page.evaluate("() => window.MathJax?.startup?.promise")
+        wait_until(self.page, FIGURES_ARE_DRAWN)
         self.settle()
         return self.page
 
@@ -173,13 +188,15 @@ def visit(browser, site):
 
 @pytest.fixture(scope="session")
 def kept(visit):
-    """Visit a page once and keep it open: a page with mathematics takes seconds to load."""
+    """Keep the last four pages open: one with mathematics takes seconds to load."""
     visits = {}
 
     def opened(path):
-        if path not in visits:
-            visits[path] = visit()
+        visits[path] = visits.pop(path, None) or visit()
+        if not visits[path].requests:
             visits[path].go(path)
+        if len(visits) > 4:
+            visits.pop(next(iter(visits))).context.close()
         return visits[path]
 
     yield opened
