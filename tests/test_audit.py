@@ -138,8 +138,9 @@ def test_a_probability_of_5e_324_is_not_zero():
     assert exact_epsilon([[5e-324, 1.0], [0.0, 1.0]]) == math.inf
 
 
-def test_a_loss_of_1e_12_keeps_its_digits():
-    law = [[0.5, 0.5], [0.5 + 5e-13, 0.5 - 5e-13]]
+@pytest.mark.parametrize("heads", [0.5, 0.3, 0.1])
+def test_a_loss_of_1e_12_keeps_its_digits(heads):
+    law = [[heads, 1 - heads], [heads + 5e-13, 1 - heads - 5e-13]]
     assert exact_epsilon(law) == pytest.approx(slow_epsilon(law, [(0, 1)]), rel=1e-12, abs=0)
 
 
@@ -603,6 +604,10 @@ def changed_from(start, seed, trials=40):
     values = rng.normal(size=(2, 2, trials, 2)).round(seed % 3)
     values[1] += 9
     values[1, :, :start] = values[0, :, :start]
+    yield [
+        runs_of(kind, {label: both[kind == label][:, :1] for label in range(9)})
+        for kind, both in zip(kinds, values, strict=True)
+    ]
     kind = kinds[0] % 2
     yield [runs_of(kind, {label: both[kind == label] for label in (0, 1)}) for both in values]
 
@@ -1172,6 +1177,16 @@ def test_a_mechanism_that_changes_its_data_changes_its_own_copy(holds):
     bound = epsilon_lower_bound(levels, *datasets, trials=100, rng=0)
     assert bound == largest_certifiable_epsilon(100)
     assert [levels(data) for data in datasets] == [0, 1]
+
+
+@pytest.mark.parametrize("original", [np.array([1.0]), [1.0], {"key": 1.0}, [1.0, lambda: 0]])
+def test_who_holds_the_data_of_the_audit_cannot_change_them_for_it(original):
+    def mechanism(data):
+        levels(original)
+        return levels(data)
+
+    bound = epsilon_lower_bound(mechanism, original, {"key": 0}, trials=100, rng=0)
+    assert bound == largest_certifiable_epsilon(100)
 
 
 def test_copied_data_are_what_they_were():
