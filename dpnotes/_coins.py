@@ -15,9 +15,9 @@ import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 # The ties of so many coins are settled together: a part of what a seed gives.
 _BLOCK = 1 << 19
@@ -27,6 +27,10 @@ _PART = 1 << 16
 _WORDS = {np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64}
 # Whole numbers of so many bits make the noise for real numbers.
 _BITS = 256
+# So many scales away noise is as rare as a double with all its digits can be.
+_FURTHEST = 700.0
+# Probabilities down to exp(-700) are whole multiples of this power of 1/2, with digits to spare.
+_DIGITS = 1200
 
 
 def flip(size: int, p: float, rng: np.random.Generator) -> np.ndarray:
@@ -81,8 +85,10 @@ def flip_each(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     thresholds = scaled.astype(np.uint8)
     drawn = draw_bytes(p.size, rng)
     heads = drawn < thresholds
-    ties = np.flatnonzero((drawn == thresholds) & (scaled > thresholds))
-    heads[ties] = flip_each(scaled[ties] - thresholds[ties], rng)
+    ties = np.flatnonzero(drawn == thresholds)
+    rests = scaled[ties] - thresholds[ties]
+    ties, rests = ties[rests > 0], rests[rests > 0]
+    heads[ties] = flip_each(rests, rng)
     return heads
 
 
@@ -93,14 +99,15 @@ def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.nd
     fall with a probability below 1e-304. So a claim of epsilon alone holds up to a delta of that
     size, since the last values of one data set cannot occur for its neighbour.
     """
-    drawn = geometric(size, 1 / scale, rng)
-    negative = flip(size, 0.5, rng)
-    # Zero would come twice as often as it should, once with each sign.
-    again = np.flatnonzero(negative & (drawn == 0))
-    np.negative(drawn, out=drawn, where=negative)
-    if again.size:
-        drawn[again] = discrete_laplace(again.size, scale, rng)
-    return drawn
+    # Here, as a machine with a GPU may have no scipy, and flip coins all the same.
+    from scipy import special
+
+    rate = min(1 / scale, _FURTHEST)
+    drawn = geometric(size, rate, rng)
+    # Below zero the numbers begin with -1, which is as rare against 0 as 1 is: no zero comes twice.
+    negative = flip(size, float(special.expit(-rate)), rng)
+    # All bits of x turned over are -1 - x.
+    return np.bitwise_xor(drawn, -negative.view(np.int8), out=drawn)
 
 
 def discrete_gaussian(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
@@ -113,28 +120,102 @@ def discrete_gaussian(size: int, scale: float, rng: np.random.Generator) -> np.n
     kept, missing = [], size
     while missing > 0:
         proposed = discrete_laplace(int(missing * 1.35) + 16, width, rng)
-        excess = (np.abs(proposed) - scale * (scale / width)) / scale
-        chances = np.exp(np.maximum(-excess * excess / 2, -700.0))
-        proposed = proposed[flip_each(np.minimum(chances, 1 - 2.0**-53), rng)]
+        chances = np.abs(proposed).astype(float)
+        chances -= scale * (scale / width)
+        chances /= scale
+        chances *= chances
+        chances /= -2
+        np.exp(np.maximum(chances, -700.0, out=chances), out=chances)
+        proposed = proposed[flip_each(np.minimum(chances, 1 - 2.0**-53, out=chances), rng)]
         kept.append(proposed[:missing])
         missing -= proposed.size
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
 
 
 def geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw x = 0, 1, ... with probability proportional to exp(-rate x), by its binary digits.
+    """Draw x = 0, 1, ... with probability proportional to exp(-rate x), byte by byte.
 
-    The weight of x is a product over its digits, so these are independent coins.
+    The weight of x is a product over its bytes, so these are drawn one by one.
     """
-    digits = max(1, math.ceil(math.log2(700 / rate)))
+    tables = _byte_tables(min(rate, _FURTHEST))
     drawn = np.zeros((size, 8), dtype=np.uint8)
-    for place in range(-(-digits // 8)):
-        byte = np.zeros(size, dtype=np.uint8)
-        for digit in range(8 * place, min(8 * place + 8, digits)):
-            heads = flip(size, float(special.expit(-min(rate * 2.0**digit, 700.0))), rng)
-            byte |= heads.view(np.uint8) << np.uint8(digit % 8)
-        drawn[:, place] = byte
-    return drawn.view("<i8")[:, 0].astype(np.int64)
+    for place, table in enumerate(tables):
+        drawn[:, place] = _draw_from(table, size, rng)
+    return drawn.view("<i8")[:, 0].astype(np.int64, copy=False)
+
+
+class _Table(NamedTuple):
+    """A distribution over bytes: a uniform column stays what it is, or moves to one other byte.
+
+    This is the alias method (Walker, 1977). Column c stays with the probability that has
+    `thresholds[c]` as its first eight bits and `rests[c]` as the fraction that is left over;
+    otherwise the bits `moves[c]` of it turn over.
+    """
+
+    thresholds: bytes
+    moves: bytes
+    rests: np.ndarray
+
+
+def _draw_from(table: _Table, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw bytes from exactly the distribution of the table."""
+    columns, drawn = draw_bytes(size, rng), draw_bytes(size, rng)
+    # Looking bytes up in a string is the fastest look-up of bytes that there is.
+    string = columns.tobytes()
+    thresholds, moves = (
+        np.frombuffer(string.translate(entries), dtype=np.uint8)
+        for entries in (table.thresholds, table.moves)
+    )
+    leaves = drawn >= thresholds
+    ties = np.flatnonzero(drawn == thresholds)
+    leaves[ties] = ~flip_each(table.rests[columns[ties]], rng)
+    return columns ^ (moves & -leaves.view(np.uint8))
+
+
+@lru_cache(maxsize=256)
+def _byte_tables(rate: float) -> tuple[_Table, ...]:
+    """Return the distribution of each byte of a geometric number, as far as its weight is a double.
+
+    So the numbers end behind 700 / rate, at less than twice that.
+    """
+    tables, place = [], 1
+    while rate * place <= _FURTHEST:
+        with localcontext(Context(prec=60)):
+            odds = int((-Decimal(rate) * place).exp() * (1 << _DIGITS))
+        weights = [1 << _DIGITS]
+        while len(weights) < 256 and rate * place * len(weights) <= _FURTHEST:
+            weights.append(weights[-1] * odds >> _DIGITS)
+        tables.append(_alias_table(weights))
+        place *= 256
+    return tuple(tables)
+
+
+def _alias_table(weights: list[int]) -> _Table:
+    """Return the table of a distribution in proportion to weights that fall, at most 256 of them.
+
+    Only where a column stays is rounded, to a double.
+    """
+    one = 1 << _DIGITS
+    share = (256 << 2 * _DIGITS) // sum(weights)
+    heights = [weight * share >> _DIGITS for weight in weights] + [0] * (256 - len(weights))
+    targets = list(range(256))
+    giver = max(byte for byte in targets if heights[byte] >= one)
+    short = list(range(giver + 1, 256))
+    while short:
+        column = short.pop()
+        targets[column] = giver
+        heights[giver] -= one - heights[column]
+        if heights[giver] < one and giver > 0:
+            # What had too much has too little by now.
+            short.append(giver)
+            giver -= 1
+    scaled = np.array([256 * min(height / one, 1.0) for height in heights])
+    always = scaled == 256
+    scaled[always] = 0
+    thresholds = scaled.astype(np.uint8)
+    own = np.arange(256, dtype=np.uint8)
+    moves = np.where(always, 0, own ^ np.array(targets, dtype=np.uint8))
+    return _Table(thresholds.tobytes(), moves.astype(np.uint8).tobytes(), scaled - thresholds)
 
 
 def cauchy(rng: np.random.Generator) -> Fraction:

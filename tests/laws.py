@@ -74,3 +74,24 @@ def is_distributed_as(drawn, law):
 def is_close(counts, expected):
     statistic = ((counts - expected) ** 2 / expected).sum()
     return stats.chi2(counts.size).sf(statistic) > 1e-6
+
+
+def counts_fit(drawn, chances):
+    """Chi-square; wrong once in a million. Outcomes too rare for it are put together."""
+    counts, expected = np.asarray(drawn, float), np.sum(drawn) * np.asarray(chances)
+    rare = expected < 5
+    if rare.any():
+        counts = np.append(counts[~rare], counts[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+    expected *= counts.sum() / expected.sum()
+    return stats.chisquare(counts, expected).pvalue > 1e-6
+
+
+def realised_bytes(table):
+    """Return the exact probability of every byte that a table of `dpnotes._coins` draws."""
+    chances = [Fraction(0)] * 256
+    for column in range(256):
+        stay = (table.thresholds[column] + Fraction(float(table.rests[column]))) / 256
+        chances[column] += stay / 256
+        chances[column ^ table.moves[column]] += (1 - stay) / 256
+    return chances

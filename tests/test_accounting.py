@@ -211,6 +211,11 @@ def test_hardly_any_noise_costs_next_to_half_the_square():
     assert float(gaussian_cost(1e200, 1e-5)) == math.inf
 
 
+def test_the_least_noise_that_a_double_holds_costs_infinitely_much():
+    assert float(compose_gaussian(5e-324, 3, 1e-5)) == math.inf
+    assert float(compose_gaussian(5e-324, 0, 1e-5)) == 0.0
+
+
 def test_gaussian_answers_compose_to_one_with_less_noise():
     assert compose_gaussian(20.0, 400, 1e-6) == gaussian_cost(1.0, 1e-6)
     assert float(compose_gaussian(20.0, 0, 1e-6)) == 0.0

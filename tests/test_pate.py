@@ -5,15 +5,15 @@ import math
 import os
 import subprocess
 import sys
+import time
 import warnings
-from collections import Counter
-from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from laws import counts_fit, realised_bytes
 from refusals import pate as refusals
 from scipy import integrate, optimize, special, stats
 
@@ -184,6 +184,42 @@ def test_the_distribution_of_many_classes_takes_little_memory():
     assert most < 30e6
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_quadrature_is_as_right_for_thousands_of_classes(noise):
+    rng, many = np.random.default_rng(5), 2000
+    before = time.process_time()
+    for votes in (
+        rng.multinomial(250, [1 / many] * many),
+        np.zeros(many, dtype=int),
+        np.append(300, np.zeros(many - 1, dtype=int)),
+        rng.integers(0, 10**6, many),
+        np.repeat([0, 3], [many - 90, 90]),
+    ):
+        for scale in (1.0, 20.0):
+            logs = _distribution.log_distribution(votes[None], scale, noise)
+            assert np.exp(logs).sum() == pytest.approx(1, abs=2e-13)
+    # The product over all classes took a minute where each class had one of its own.
+    assert time.process_time() - before < 20
+
+
+def test_points_that_are_left_out_far_below_do_not_count():
+    # So many classes stand in front that the lowest ones fall out of the rule.
+    votes = np.append(np.arange(100) // 2 * 3, 0)
+    logs = _distribution.log_distribution(votes[None], 2.0, "laplace")[0]
+    for j in (0, 60, 90, 99):
+
+        def integrand(x, j=j):
+            log_below = stats.laplace.logcdf(x - votes, scale=2.0)
+            log_density = stats.laplace.logpdf(x - votes[j], scale=2.0)
+            return math.exp(log_density + log_below.sum() - log_below[j] - logs[j])
+
+        edges = [90, *range(120, 160, 3), 200, 260]
+        ratio = sum(
+            integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(edges)
+        )
+        assert ratio == pytest.approx(1, abs=1e-9)
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gumbel"])
 def test_no_vote_costs_more_than_two_over_the_scale_and_some_nearly_that(noise):
     rng = np.random.default_rng(3)
@@ -199,17 +235,6 @@ def test_no_vote_costs_more_than_two_over_the_scale_and_some_nearly_that(noise):
 # What is drawn.
 
 
-def is_distributed_as(drawn, chances):
-    """Chi-square; wrong once in a million. Outcomes too rare for it are put together."""
-    counts, expected = np.asarray(drawn, float), np.sum(drawn) * np.asarray(chances)
-    rare = expected < 5
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-    expected *= counts.sum() / expected.sum()
-    return stats.chisquare(counts, expected).pvalue > 1e-6
-
-
 @pytest.mark.parametrize("votes", [[12, 10, 3], [5, 5], [0, 0, 0, 0], [7, 0]])
 @pytest.mark.parametrize("scale", [0.4, 4.0, 40.0])
 def test_labels_are_drawn_from_their_distribution(votes, scale):
@@ -221,95 +246,77 @@ def test_labels_are_drawn_from_their_distribution(votes, scale):
     ]:
         counts = np.bincount(drawn, minlength=len(votes))
         chances = pate.output_distribution(votes, scale, noise=noise)
-        assert is_distributed_as(counts, chances)
+        assert counts_fit(counts, chances)
 
 
 def test_a_wrong_scale_of_noise_would_be_noticed():
     votes = [12, 10, 3]
     counts = np.bincount(pate.GNMax(4.5).answer(np.tile(votes, (40_000, 1)), rng=5), minlength=3)
-    assert not is_distributed_as(counts, pate.output_distribution(votes, 4.0, noise="gaussian"))
-
-
-@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
-def test_noise_is_discrete_laplace_and_discrete_gaussian(scale):
-    size, span = 200_000, np.arange(-200, 201)
-    rng = np.random.default_rng(2)
-    for noise, weights in [
-        (_coins.discrete_laplace, np.exp(-np.abs(span) / scale)),
-        (_coins.discrete_gaussian, np.exp(-(span**2) / (2 * scale**2))),
-    ]:
-        drawn = noise(size, scale, rng)
-        assert drawn.dtype == np.int64
-        counts = np.bincount(drawn + 200, minlength=span.size)
-        assert is_distributed_as(counts, weights / weights.sum())
-
-
-class UndecidedError(Exception):
-    pass
-
-
-class ImpossibleError(Exception):
-    pass
-
-
-class Coins:
-    """Coins that land as they were told to, and keep account of how likely that is."""
-
-    def __init__(self, path):
-        self.path, self.probability = list(path), Fraction(1)
-
-    def __call__(self, size, p, rng):
-        assert size == 1
-        if not self.path:
-            raise UndecidedError
-        heads = self.path.pop(0)
-        self.probability *= Fraction(p) if heads else 1 - Fraction(p)
-        if self.probability < Fraction(1, 10**18):
-            raise ImpossibleError
-        return np.array([heads])
-
-
-def test_over_all_coins_a_geometric_draw_has_its_distribution_to_fifteen_digits(monkeypatch):
-    rate, chances, undecided = 0.9, Counter(), [()]
-    while undecided:
-        coins = Coins(path := undecided.pop())
-        monkeypatch.setattr(_coins, "flip", coins)
-        try:
-            chances[int(_coins.geometric(1, rate, None)[0])] += coins.probability
-        except UndecidedError:
-            undecided += [(*path, True), (*path, False)]
-        except ImpossibleError:
-            pass
-    for x in range(20):
-        assert float(chances[x]) == pytest.approx(
-            math.exp(-rate * x) * -math.expm1(-rate), rel=1e-14
-        )
-
-
-class Odds:
-    """Coins that fall tails, and remember how likely each was to fall heads."""
-
-    def __init__(self):
-        self.heads = []
-
-    def __call__(self, size, p, rng):
-        self.heads.append(Fraction(p))
-        return np.zeros(size, dtype=bool)
+    assert not counts_fit(counts, pate.output_distribution(votes, 4.0, noise="gaussian"))
 
 
 @pytest.mark.parametrize("gamma", [0.001, 0.05, 1.0])
-def test_a_vote_changes_the_realised_odds_of_the_noise_by_gamma(monkeypatch, gamma):
-    monkeypatch.setattr(_coins, "flip", odds := Odds())
+def test_a_vote_changes_the_realised_odds_of_the_noise_by_gamma(gamma):
     vote = 2 ** _drawing.grid(1 / gamma)
-    _coins.geometric(1, gamma / vote, None)
-    logs = [math.log(p / (1 - p)) for p in odds.heads]
+    chances = [realised_bytes(table) for table in _coins._byte_tables(gamma / vote)]
+    logs = [[math.log(chance) if chance else -math.inf for chance in row] for row in chances]
 
     def log_odds(noise):
-        return math.fsum(log for digit, log in enumerate(logs) if noise >> digit & 1)
+        return math.fsum(row[noise >> 8 * place & 255] for place, row in enumerate(logs))
 
     for noise in np.random.default_rng(0).integers(0, int(40 * vote / gamma), 500).tolist():
         step = log_odds(noise) - log_odds(noise + vote)
         assert step == pytest.approx(gamma, abs=5e-14)
+
+
+MANY = [pate.LNMax(0.05), pate.GumbelMax(20), pate.GNMax(40), pate.ConfidentGNMax(0, 40, 30)]
+
+
+@pytest.mark.parametrize("ask", MANY)
+def test_noise_is_drawn_anew_for_every_block_of_queries(ask, monkeypatch):
+    # Four queries of eight classes a block.
+    monkeypatch.setattr(_drawing, "_CELLS", 35)
+    drawn = ask.answer(np.full((3002, 8), 5), rng=3)
+    blocks = drawn[:3000].reshape(-1, 4)
+    assert len({tuple(block) for block in blocks.tolist()}) > 400
+    agreeing = [np.mean(a == b) for a, b in itertools.combinations(blocks.T, 2)]
+    agreeing.append(np.mean(blocks[1:] == blocks[:-1]))
+    chance = 1 / 8 if drawn.min() >= 0 else np.square(np.bincount(drawn + 1) / 3002).sum()
+    np.testing.assert_allclose(agreeing, chance, atol=0.06)
+    given = drawn[drawn >= 0]
+    assert counts_fit(np.bincount(given, minlength=8), np.full(8, 1 / 8))
+
+
+@pytest.mark.parametrize("ask", MANY)
+@pytest.mark.parametrize("cells", [1, 7, 100])
+def test_small_blocks_of_queries_are_answered_from_the_same_distribution(ask, cells, monkeypatch):
+    monkeypatch.setattr(_drawing, "_CELLS", cells)
+    votes = [40, 25, 0]
+    drawn = ask.answer(np.tile(votes, (3000, 1)), rng=cells)
+    chances = ask.output_distribution(votes)
+    if isinstance(ask, pate.ConfidentGNMax):
+        chances = np.roll(chances, 1)
+        drawn = drawn + 1
+    assert counts_fit(np.bincount(drawn, minlength=len(chances)), chances)
+
+
+@pytest.mark.parametrize("classes", [2, 10, 256, 257, 300])
+def test_the_place_of_the_largest_is_found_among_any_number_of_classes(classes):
+    rng = np.random.default_rng(1)
+    noisy = rng.permuted(np.tile(np.arange(classes), (500, 1)), axis=1).T.copy()
+    noisy[:, 0] = np.arange(classes)
+    places = _drawing._places_of_largest(noisy, rng)
+    assert np.array_equal(places, noisy.argmax(axis=0))
+    assert places[0] == classes - 1
+
+
+def test_only_the_largest_that_are_equal_share_a_lot():
+    noisy = np.tile([[3], [9], [0], [9], [9], [1]], (1, 6000))
+    noisy[0, ::2] = 10
+    places = _drawing._places_of_largest(noisy, np.random.default_rng(2))
+    assert not places[::2].any()
+    assert counts_fit(np.bincount(places[1::2])[[1, 3, 4]], np.full(3, 1 / 3))
+    assert set(places[1::2].tolist()) == {1, 3, 4}
 
 
 @given(scale=st.floats(1e-9, 1e9))
@@ -321,7 +328,7 @@ def test_the_grid_is_a_millionth_of_the_noise_or_the_finest_there_is(scale):
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e9])
 def test_noise_of_any_scale_fits_its_integers(scale):
-    votes = np.tile([2**31 - 1, 0, 2**31 - 1], (50, 1))
+    votes = np.tile([2**31 - 1, 0, 2**31 - 1], (400, 1))
     for drawn in (
         pate.LNMax(1 / scale).answer(votes, rng=1),
         pate.GNMax(scale).answer(votes, rng=1),
@@ -333,7 +340,7 @@ def test_noise_of_any_scale_fits_its_integers(scale):
 
 def test_a_tie_of_noisy_counts_is_decided_by_lot():
     drawn = pate.LNMax(1e9).answer(np.full((3000, 3), 7), rng=4)
-    assert is_distributed_as(np.bincount(drawn), [1 / 3] * 3)
+    assert counts_fit(np.bincount(drawn), [1 / 3] * 3)
 
 
 def test_a_query_by_itself_is_one_number():
@@ -348,7 +355,7 @@ def test_confident_answers_come_as_often_as_the_threshold_lets_them():
     drawn = pate.ConfidentGNMax(150.5, 40.0, 30.0).answer(table, rng=6)
     p = float(special.ndtr((120 - 150.5) / 40))
     chances = p * pate.output_distribution([120, 70, 60], 30.0, noise="gaussian")
-    assert is_distributed_as(np.bincount(drawn + 1, minlength=4), [1 - p, *chances])
+    assert counts_fit(np.bincount(drawn + 1, minlength=4), [1 - p, *chances])
     found = pate.ConfidentGNMax(150.5, 40.0, 30.0).output_distribution([120, 70, 60])
     np.testing.assert_allclose(found, [*chances, 1 - p], rtol=1e-12)
 
@@ -1148,12 +1155,12 @@ def test_a_mechanism_takes_its_parameters_by_name_or_in_order(kind):
 
 
 def test_seeds_draw_the_labels_that_they_always_drew():
-    """Stored experiments rest on the order in which noise is drawn."""
+    """Who notes down a seed rests on the order in which noise is drawn."""
     table = np.random.default_rng(7).multinomial(50, [0.4, 0.3, 0.2, 0.1], size=12)
     for ask, expected in [
-        (pate.LNMax(0.05), [2, 0, 3, 2, 1, 0, 2, 0, 1, 2, 0, 1]),
-        (pate.GNMax(20), [1, 1, 2, 0, 3, 1, 0, 0, 0, 1, 1, 2]),
-        (pate.ConfidentGNMax(22, 5, 9), [2, -1, -1, -1, -1, 3, 0, -1, 0, 0, 0, -1]),
+        (pate.LNMax(0.05), [3, 1, 1, 2, 2, 2, 1, 0, 1, 0, 0, 1]),
+        (pate.GNMax(20), [0, 1, 1, 3, 1, 2, 0, 0, 3, 0, 0, 2]),
+        (pate.ConfidentGNMax(22, 5, 9), [0, -1, -1, -1, -1, 1, -1, -1, 1, -1, -1, -1]),
     ]:
         assert ask.answer(table, rng=11).tolist() == expected
 
@@ -1233,6 +1240,58 @@ def test_the_released_function_for_one_query_has_its_parameters_in_the_wrong_pla
     found = [pate.smooth_sensitivity(bounds, beta) for bounds in (called, meant)]
     # A ninth of the noise that is needed.
     assert found == pytest.approx([1.814e-5, 1.609e-4], rel=1e-3)
+
+
+def moved_vote_by_vote(curve, votes, distances):
+    """Return the local sensitivities of one query, moving a vote at a time."""
+    votes, bounds, arrived = np.sort(votes)[::-1], [], False
+    [flat] = curve.sensitivity(np.array([curve.plateau_start]))
+    for _ in range(distances):
+        log_q = np.atleast_1d(pate.gnmax_log_error_probability(votes, curve.sigma))
+        if not bounds:
+            tied = log_q > curve.start
+        bounds.append(flat if arrived else curve.sensitivity(log_q)[0])
+        short = log_q > curve.start and votes[1] > 0 if tied else log_q < curve.plateau_start
+        arrived |= not short
+        if not arrived:
+            votes[:2] += np.array([1, -1]) if tied else np.array([-1, 1])
+            votes = np.sort(votes)[::-1]
+    return np.array(bounds)
+
+
+@pytest.mark.parametrize("cells", [1, 50, 1 << 16])
+@given(
+    table=st.integers(2, 6).flatmap(
+        lambda classes: st.lists(
+            st.lists(st.integers(0, 25), min_size=classes, max_size=classes), min_size=1, max_size=4
+        )
+    ),
+    sigma=st.sampled_from([1e-5, 0.3, 1.0, 3.0, 20.0]),
+    order=st.sampled_from([1.01, 2.0, 14.0]),
+)
+@example(table=[[9, 9, 9, 4, 0], [25, 24, 0, 0, 0], [0, 0, 0, 0, 0]], sigma=3.0, order=2.0)
+@example(table=[[25, 0, 0]], sigma=0.3, order=2.0)
+@settings(max_examples=12)
+def test_votes_moved_all_at_once_are_those_moved_one_by_one(table, sigma, order, cells):
+    curve = release._Curve(sigma, order, len(table[0]))
+    expected = sum(moved_vote_by_vote(curve, np.array(row), 40) for row in table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(release, "_CELLS", cells)
+        found = pate.gnmax_local_sensitivity(table, sigma, order, distances=40)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
+
+
+def test_as_many_distances_as_there_are_votes_take_no_time_a_vote():
+    before = time.process_time()
+    local = pate.gnmax_local_sensitivity([20_000, 0], 40, 10)
+    # Vote by vote it took eight seconds.
+    assert time.process_time() - before < 1
+    assert local.size == 20_000
+    curve = release._Curve(40.0, 10.0, 2)
+    near = pate.gnmax_local_sensitivity([400, 0], 40, 10, distances=300)
+    np.testing.assert_allclose(near, moved_vote_by_vote(curve, np.array([400, 0]), 300))
+    # With few votes left in front, only what stands between the two counts.
+    np.testing.assert_allclose(local[9_800:10_100], near, rtol=1e-12)
 
 
 CASES = [(12, 3, 0.5, 1.5), (12, 3, 1.0, 2), (40, 2, 8.0, 4), (14, 3, 3.0, 2), (7, 3, 0.1, 1.3)]
@@ -1506,6 +1565,19 @@ def test_a_release_of_any_smoothness_has_a_finite_cost_at_its_best_order(order, 
     epsilons = rdp + np.log1p(-1 / orders) - np.log(orders * 1e-5) / (orders - 1)
     assert released.epsilon == pytest.approx(max(epsilons.min(), 5e-324), rel=2e-3)
     assert math.isfinite(float(released))
+
+
+def test_only_the_value_of_a_release_depends_on_the_votes():
+    answered = np.arange(40) % 4 == 0
+    ask, rng = pate.ConfidentGNMax(20, 15, 40), np.random.default_rng(4)
+    tables_ = [rng.multinomial(60, spread, size=40) for spread in ([0.9, 0.1, 0], [0.4, 0.3, 0.3])]
+    for parameters in ({}, {"order": 6.0, "beta": 0.02, "scale": 8.0}):
+        first, second = (
+            pate.release_cost(ask, table, 1e-5, answered=answered, rng=0, **parameters)
+            for table in tables_
+        )
+        assert first.value != second.value
+        assert dataclasses.replace(first, value=0.0) == dataclasses.replace(second, value=0.0)
 
 
 def test_no_votes_make_a_release_raise():

@@ -7,13 +7,11 @@ import numpy as np
 from scipy import optimize, special
 
 from dpnotes._checks import check_epsilon, check_integer, check_probability
-from dpnotes.accounting.costs import PrivacyCost
+from dpnotes.accounting.costs import MOST_QUERIES, SMALLEST, PrivacyCost
 from dpnotes.accounting.renyi import epsilon_from_zcdp
 
-_MOST_QUERIES = 10**6
 _MOST_FIXED_QUERIES = 10**5
 _WORK = 1 << 25  # cells times choices times queries, for adaptive questions
-_SMALLEST = 5e-324
 
 
 def compose_bounded_range(
@@ -69,7 +67,7 @@ def compose_bounded_range(
     epsilon = check_epsilon(epsilon)
     if not isinstance(adaptive, bool | np.bool_):
         raise TypeError(f"adaptive must be True or False, got {type(adaptive).__name__}")
-    most = _MOST_QUERIES if adaptive else _MOST_FIXED_QUERIES
+    most = MOST_QUERIES if adaptive else _MOST_FIXED_QUERIES
     queries = check_integer("queries", queries, low=0, high=most)
     delta = check_probability("delta", delta)
     if queries == 0:
@@ -92,7 +90,7 @@ def _fixed_range(epsilon: float, queries: int, delta: float) -> float:
     high = min(epsilon * queries, float(epsilon_from_zcdp(queries * _range_zcdp(epsilon), delta)))
     if high <= 0 or excess(high) >= 0:
         return high
-    return float(optimize.brentq(excess, 0.0, high, xtol=_SMALLEST, rtol=1e-12))
+    return float(optimize.brentq(excess, 0.0, high, xtol=SMALLEST, rtol=1e-12))
 
 
 def _range_zcdp(epsilon: float) -> float:
@@ -144,6 +142,8 @@ def _backward_induction(
     width, odds = math.expm1(step), math.expm1(epsilon)
     # A row a cell: losses t from cell * step to (cell + 1) * step, and t - epsilon.
     factor = np.exp(step * np.arange(1, fineness + 1))[:, np.newaxis]
+    # The upper end of a cell is the lower end of the one before; of the first it is t = 0.
+    chance_at_end = (odds + 1 - factor) / odds
     for _ in range(queries):
         padded = np.concatenate([np.ones(fineness + 1), value, np.full(fineness + 1, value[-1])])
         rows = np.lib.stride_tricks.sliding_window_view(padded, value.size)
@@ -151,17 +151,44 @@ def _backward_induction(
         second, rest = rows[2 * fineness : fineness : -1], drops[2 * fineness : fineness : -1]
         gap = rows[fineness:0:-1] - second
         slope = drops[fineness:0:-1] - rest
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.sqrt(factor * (slope - gap) / (slope * (odds + 1) + odds * rest)) - 1
-        inside = np.nan_to_num(np.clip(inside, 0.0, width))
-        # The upper end of a cell is the lower end of the one before; of the first it is t = 0.
-        for x in (inside, 0.0):
-            chance = (odds + 1 - factor / (1 + x)) / odds
-            reached = second + rest * x + chance * (gap + slope * x)
-            np.maximum(value, reached.max(axis=0), out=value)
+        reached = gap * chance_at_end
+        reached += second
+        np.maximum(value, reached.max(axis=0), out=value)
+        x = _best_inside(factor, slope, gap, rest, odds, width)
+        # chance * (gap + slope x) + rest x + second
+        slope *= x
+        slope += gap
+        slope *= odds + 1 - factor / (x + 1)
+        slope /= odds
+        x *= rest
+        slope += x
+        slope += second
+        np.maximum(value, slope.max(axis=0), out=value)
         np.minimum(value, 1.0, out=value)
     after = int(np.flatnonzero(value <= delta)[0]) if value[-1] <= delta else -1
     if after < 1:
         return math.inf if after < 0 else 0.0
     share = (value[after - 1] - delta) / (value[after - 1] - value[after])
     return max(0.0, float(left[after - 1] + math.log1p(share * width)))
+
+
+def _best_inside(
+    factor: np.ndarray,
+    slope: np.ndarray,
+    gap: np.ndarray,
+    rest: np.ndarray,
+    odds: float,
+    width: float,
+) -> np.ndarray:
+    """Return where in each cell a straight line promises most, from 0 to the width of the cell."""
+    numerator = slope - gap
+    numerator *= factor
+    denominator = slope * (odds + 1)
+    denominator += odds * rest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        numerator /= denominator
+        np.sqrt(numerator, out=numerator)
+    numerator -= 1
+    # A line that is flat has no best place, and any will do.
+    np.fmax(numerator, 0.0, out=numerator)
+    return np.fmin(numerator, width, out=numerator)

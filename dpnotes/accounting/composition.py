@@ -16,18 +16,15 @@ from dpnotes._checks import (
     check_real,
     kind_of,
 )
-from dpnotes.accounting.costs import PrivacyCost
+from dpnotes.accounting.costs import HARDLY_ANY_NOISE, MOST_QUERIES, SMALLEST, PrivacyCost
 from dpnotes.accounting.renyi import DEFAULT_ORDERS, epsilon_from_rdp, laplace_rdp
 
 NEIGHBOURS = ("replaced", "added")
 
-_MOST_QUERIES = 10**6
 _FEW = 1 << 20  # losses that can be listed
 _CELLS = 1 << 15  # of a grid of losses
 _BEYOND = 1e-12  # of delta may lie beyond the grid
 _ON_A_GRID = (1e-100, 1e6)  # sums of epsilons for which a grid of losses has its digits
-_SMALLEST = 5e-324
-_HARDLY_ANY_NOISE = 1e8  # a mu so large that its bound is exact
 
 
 def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
@@ -229,7 +226,8 @@ def compose_gaussian(sigma: float, queries: int, delta: float) -> PrivacyCost:
     """
     sigma = check_epsilon(sigma, "sigma")
     queries = check_integer("queries", queries, low=0, high=10**9)
-    return gaussian_cost(math.sqrt(queries) / sigma, delta)
+    # The quotient of the least noise is infinite; any number near that has an infinite cost too.
+    return gaussian_cost(min(math.sqrt(queries) / sigma, 1e300), delta)
 
 
 def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
@@ -270,11 +268,11 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
 
     # Phi alone is below delta here, by Chernoff's bound; mu^2 / 2 is nearly all of it in the end.
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)))
-    if mu > _HARDLY_ANY_NOISE:
+    if mu > HARDLY_ANY_NOISE:
         return PrivacyCost(high, delta)
     if mu == 0 or excess(0.0) <= 0:
         return PrivacyCost(0.0, delta)
-    epsilon = optimize.brentq(excess, 0.0, high, xtol=_SMALLEST, rtol=1e-13)
+    epsilon = optimize.brentq(excess, 0.0, high, xtol=SMALLEST, rtol=1e-13)
     return PrivacyCost(float(epsilon), delta)
 
 
@@ -283,13 +281,13 @@ def _log_gaussian_delta(epsilon: float, mu: float) -> float:
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if mu > 1:
         log_near, log_far = special.log_ndtr(-near), epsilon + special.log_ndtr(-far)
-        return float(log_near + math.log(max(-math.expm1(log_far - log_near), _SMALLEST)))
+        return float(log_near + math.log(max(-math.expm1(log_far - log_near), SMALLEST)))
     # delta = phi(near) (M(near) - M(far)) for Mills' ratio M, whose slope is x M(x) - 1.
     nodes, weights = np.polynomial.legendre.leggauss(20)
     x = near + mu * (nodes + 1) / 2
     slopes = 1 - x * math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
     drop = float(mu / 2 * (weights @ slopes))
-    return -near * near / 2 - math.log(2 * math.pi) / 2 + math.log(max(drop, _SMALLEST))
+    return -near * near / 2 - math.log(2 * math.pi) / 2 + math.log(max(drop, SMALLEST))
 
 
 def compose_laplace(
@@ -335,7 +333,7 @@ def compose_laplace(
     """
     loss = check_epsilon(sensitivity, "sensitivity") / check_epsilon(scale, "scale")
     loss = check_epsilon(loss, "sensitivity / scale")
-    queries = check_integer("queries", queries, low=0, high=2 * _MOST_QUERIES)
+    queries = check_integer("queries", queries, low=0, high=2 * MOST_QUERIES)
     delta = check_probability("delta", delta)
     return _compose_laplace(loss, queries, delta)
 
@@ -414,7 +412,7 @@ def compose_subsampled_gaussian(
     """
     sigma = check_real("sigma", sigma, low=0.01, allowed="a finite number of at least 0.01")
     probability = check_probability("probability", probability)
-    steps = check_integer("steps", steps, low=0, high=_MOST_QUERIES)
+    steps = check_integer("steps", steps, low=0, high=MOST_QUERIES)
     delta = check_probability("delta", delta)
     check_choice("neighbours", neighbours, NEIGHBOURS)
     if steps == 0:
@@ -440,9 +438,9 @@ def _check_epsilons(epsilons: ArrayLike) -> np.ndarray:
     array = as_array("epsilons", epsilons)
     if array.size and array.dtype.kind not in "iuf":
         raise TypeError(f"epsilons must be numbers, got {kind_of(array)}")
-    if array.ndim != 1 or array.size > _MOST_QUERIES:
+    if array.ndim != 1 or array.size > MOST_QUERIES:
         raise ValueError(
-            f"epsilons must be a list of at most {_MOST_QUERIES} numbers, got shape {array.shape}"
+            f"epsilons must be a list of at most {MOST_QUERIES} numbers, got shape {array.shape}"
         )
     array = array.astype(float)
     with np.errstate(over="ignore", invalid="ignore"):

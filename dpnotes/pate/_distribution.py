@@ -6,39 +6,58 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+_CELLS = 1 << 18  # points times counts in memory at a time
+
 
 def log_distribution(table: np.ndarray, scale: float, noise: str) -> np.ndarray:
     """Return the logarithm of the distribution of every row."""
     rows, back = np.unique(table, axis=0, return_inverse=True)
     logs = np.empty(rows.shape)
+    rule = _laplace_rule if noise == "laplace" else _gaussian_rule
     for i, row in enumerate(rows):
         standing = np.maximum((row - row.max()) / scale, -_furthest(noise, row.size))
-        rule = _laplace_rule if noise == "laplace" else _gaussian_rule
-        logs[i] = _log_integrals(standing, *rule(standing), _LOG_NOISE[noise])
+        # Classes that stand alike win equally often: one of each is enough.
+        standing, place, classes = np.unique(standing, return_inverse=True, return_counts=True)
+        points, log_weights = rule(standing, classes)
+        logs[i] = _log_integrals(standing, classes, points, log_weights, _LOG_NOISE[noise])[place]
     return logs[back.reshape(-1)]
 
 
 def _log_integrals(
-    standing: np.ndarray, points: np.ndarray, log_weights: np.ndarray, log_noise: Callable
+    standing: np.ndarray,
+    classes: np.ndarray,
+    points: np.ndarray,
+    log_weights: np.ndarray,
+    log_noise: Callable,
 ) -> np.ndarray:
-    """Return the logarithm of the probability that each class wins, in constant memory."""
+    """Return the log-probability that a class wins, for every standing, in constant memory.
+
+    At each point the product over all others is that over all classes, divided by one's own factor.
+    """
     total = np.full(standing.size, -np.inf)
-    rows = max(1, 2**18 // standing.size)
+    rows = max(1, _CELLS // standing.size)
     for start in range(0, points.size, rows):
         block = slice(start, start + rows)
         log_density, log_below = log_noise(points[block, None] - standing)
-        log_terms = log_density - log_below + log_below.sum(axis=1, keepdims=True)
-        here = special.logsumexp(log_terms + log_weights[block, None], axis=0)
-        total = np.logaddexp(total, here)
+        log_terms = log_density - log_below
+        log_terms += (log_below @ classes + log_weights[block])[:, None]
+        total = np.logaddexp(total, special.logsumexp(log_terms, axis=0))
     return total
 
 
-def _laplace_rule(standing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and log-weights of Gauss rules between kinks; all counts are at most 0."""
-    corners = np.unique(np.append(standing, (standing.min() - 40, 40.0)))
-    # The integrand is a sum of exponentials of rates up to the number of classes.
-    longest = min(2.0, 20 / standing.size)
-    panels = np.maximum(1, np.ceil(np.diff(corners) / longest)).astype(int)
+def _laplace_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and log-weights of Gauss rules between kinks; all counts are at most 0.
+
+    Where the noise of 80 classes has to be below their own counts, the integrand is at most 2^-80
+    of its largest value: that far down, neither kinks nor points are needed.
+    """
+    in_front = np.minimum(classes[::-1].cumsum()[::-1], 80)
+    lowest = standing[np.flatnonzero(in_front == in_front[0])[-1]]
+    highest = 40 + math.log(classes.sum())
+    corners = np.concatenate([[lowest - 50 / in_front[0]], standing[standing >= lowest], [highest]])
+    # The integrand is a sum of exponentials, of rates up to the number of classes not far below.
+    rates = in_front[np.searchsorted(standing, corners[:-1] - 5).clip(max=standing.size - 1)]
+    panels = np.ceil(np.diff(corners) / np.minimum(2.0, 20 / rates)).astype(int)
     width = np.repeat(np.diff(corners) / panels, panels)
     left = np.concatenate(
         [
@@ -51,10 +70,11 @@ def _laplace_rule(standing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return points.ravel(), np.log(width[:, None] * weights / 2).ravel()
 
 
-def _gaussian_rule(standing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _gaussian_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return points and log-weights of the trapezoidal rule, which is best for smooth bells."""
-    step = 1 / 8
-    points = np.arange(standing.min() - 10, 10 + step, step)
+    # The largest of many has a narrower bell.
+    step = 1 / (4 * max(2.0, math.sqrt(2 * math.log(classes.sum()))))
+    points = np.arange(standing[0] - 10, 10 + step, step)
     return points, np.full(points.size, math.log(step))
 
 

@@ -46,7 +46,6 @@ from dpnotes.pate.costs import ERRORS, LNMAX_METHODS, gnmax_rdp, gumbel_rdp, lnm
 from dpnotes.pate.votes import output_distribution
 
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
-_HARDLY_ANY = 1e8  # so large a mu that nothing is private any more
 _SPARE = 1e-5  # of epsilon: so much `for_cost` may leave
 
 
@@ -454,7 +453,7 @@ class GNMax(_Mechanism):
         return math.sqrt(2 * queries) / self.sigma
 
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
-        return _gaussian_cost(self._mu(queries), delta)
+        return gaussian_cost(self._mu(queries), delta)
 
     def _rdp(
         self, table: np.ndarray, orders: np.ndarray, _: None, method: str
@@ -627,7 +626,7 @@ class ConfidentGNMax(_Mechanism):
         if answers is None:
             answers = queries
         answers = check_integer("answers", answers, low=0, high=queries)
-        return _gaussian_cost(self._mu(queries, answers), delta)
+        return gaussian_cost(self._mu(queries, answers), delta)
 
     def secret_cost(
         self,
@@ -825,18 +824,11 @@ def _cross(excess: Callable, quiet: float, loud: float) -> float:
     return loud
 
 
-def _gaussian_cost(mu: float, delta: float) -> PrivacyCost:
-    """Return the cost of Gaussian noise; for hardly any noise Chernoff's bound on it."""
-    if mu < _HARDLY_ANY:
-        return gaussian_cost(mu, delta)
-    return PrivacyCost(mu * (mu / 2 + math.sqrt(-2 * math.log(delta))), delta)
-
-
 def _log_mu(epsilon: float, delta: float) -> float:
     """Return the logarithm of the largest mu whose Gaussian cost is at most epsilon."""
 
     def excess(log_mu: float) -> float:
-        return float(_gaussian_cost(math.exp(log_mu), delta)) - epsilon
+        return float(gaussian_cost(math.exp(log_mu), delta)) - epsilon
 
     low, high = -60.0, 60.0
     if excess(high) <= 0:

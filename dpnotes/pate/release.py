@@ -21,6 +21,7 @@ from dpnotes._checks import (
     kind_of,
 )
 from dpnotes.accounting import best_epsilon
+from dpnotes.accounting.renyi import improved_epsilon
 from dpnotes.pate._checks import (
     check_answered,
     check_distances,
@@ -32,6 +33,8 @@ from dpnotes.pate._checks import (
 from dpnotes.pate._moments import blocks, gaussian_rates, log_error, log_mixture
 from dpnotes.pate.mechanisms import ConfidentGNMax
 from dpnotes.release import Release
+
+_CELLS = 1 << 16  # votes at all distances that are in memory at a time
 
 
 def gnmax_local_sensitivity(
@@ -118,25 +121,36 @@ class _Curve:
 
     def local_sensitivities(self, votes: np.ndarray, distances: int) -> np.ndarray:
         """Return the bounds at every distance, summed over the rows of votes."""
-        votes = -np.sort(-votes, axis=1)
+        votes, counts = np.unique(-np.sort(-votes, axis=1), axis=0, return_counts=True)
         log_q = log_error(votes, self.sigma, "gaussian", "bound")
         plateau = float(self.sensitivity(np.array([self.plateau_start]))[0])
-        total = np.empty(distances)
-        total[0], arrived = self.sensitivity(log_q).sum(), 0
+        queries = counts.sum()
+        total = np.full(distances, queries * plateau)
+        total[0] = counts @ self.sensitivity(log_q)
         # Towards the plateau: to more agreement from a tie, to less from agreement.
         tied = log_q > self.start
-        for distance in range(1, distances):
-            going = np.where(
-                tied, (log_q > self.start) & (votes[:, 1] > 0), log_q < self.plateau_start
-            )
-            arrived += log_q.size - np.count_nonzero(going)
-            votes, log_q, tied = votes[going], log_q[going], tied[going]
-            if log_q.size:
-                votes[:, :2] += np.where(tied, 1, -1)[:, None] * np.array([1, -1])
-                votes = -np.sort(-votes, axis=1)
-                log_q = log_error(votes, self.sigma, "gaussian", "bound")
-            total[distance] = self.sensitivity(log_q).sum() + arrived * plateau
+        going, done = self._short_of_the_plateau(log_q, tied, votes[:, 1]), 1
+        while going.any() and done < distances:
+            votes, counts, tied = votes[going], counts[going], tied[going]
+            size = max(1, _CELLS // votes.size)
+            steps = np.arange(done, min(done + size, distances))
+            moved = _moved_towards_plateau(votes, steps, tied)
+            log_q = log_error(moved.reshape(-1, votes.shape[1]), self.sigma, "gaussian", "bound")
+            log_q = log_q.reshape(moved.shape[:2])
+            further = self._short_of_the_plateau(log_q, tied[:, None], moved[:, :, 1])
+            # A step is on the way where every earlier one fell short of the plateau.
+            on_the_way = np.ones(log_q.shape, dtype=bool)
+            np.logical_and.accumulate(further[:, :-1], axis=1, out=on_the_way[:, 1:])
+            arrived = queries - counts @ on_the_way
+            total[steps] = arrived * plateau + counts @ (on_the_way * self.sensitivity(log_q))
+            going, done = on_the_way[:, -1] & further[:, -1], done + size
         return total
+
+    def _short_of_the_plateau(
+        self, log_q: np.ndarray, tied: np.ndarray, second: np.ndarray
+    ) -> np.ndarray:
+        """Say which votes have still to be moved, by their log q and their second largest count."""
+        return np.where(tied, (log_q > self.start) & (second > 0), log_q < self.plateau_start)
 
     def _where_data_stops_helping(self) -> float:
         """Return the largest log q whose divergence is below the data-independent one."""
@@ -156,6 +170,31 @@ class _Curve:
 
 
 _curve = lru_cache(maxsize=64)(_Curve)
+
+
+def _moved_towards_plateau(votes: np.ndarray, steps: np.ndarray, tied: np.ndarray) -> np.ndarray:
+    """Return each row of falling counts after so many steps, one vote a step.
+
+    From a tie the largest count wins a vote of the second largest, whichever that is by then.
+    From agreement it loses one, until the two are as close as they can be.
+    """
+    moved = np.repeat(votes[:, None], steps.size, axis=1)
+    apart = (votes[~tied, 0] - votes[~tied, 1]) // 2
+    lost = np.minimum(steps, apart[:, None])
+    moved[~tied, :, 0] -= lost
+    moved[~tied, :, 1] += lost
+    others = votes[tied, 1:]
+    sums = others.cumsum(axis=1)
+    won = np.minimum(steps, sums[:, -1:])
+    # The first others are level once they have lost what they have more than the next one.
+    until_level = sums[:, :-1] - np.arange(1, others.shape[1]) * others[:, 1:]
+    level = 1 + np.count_nonzero(until_level[:, None] <= won[:, :, None], axis=2)
+    height, higher = np.divmod(np.take_along_axis(sums, level - 1, axis=1) - won, level)
+    place = np.arange(others.shape[1])
+    levelled = height[:, :, None] + (place < higher[:, :, None])
+    moved[tied, :, 1:] = np.where(place < level[:, :, None], levelled, others[:, None])
+    moved[tied, :, 0] += won
+    return moved
 
 
 def gnmax_sensitivity_conditions(sigma: float, order: float, classes: int) -> tuple[bool, bool]:
@@ -461,7 +500,7 @@ def release_cost(
     local += gnmax_local_sensitivity(table[answered], sigma, order, distances=reach)
     noise = check_rng(rng).normal() * scale * smooth_sensitivity(local, beta)
     return Release(
-        round(_improved(rdp + own, order, delta) + noise, 6),
+        round(float(improved_epsilon(rdp + own, order, delta)) + noise, 6),
         _gnss_epsilon(beta, scale, delta),
         delta=delta,
         mechanism=f"Gaussian noise of {scale} smooth sensitivities, beta {beta}, order {order}",
@@ -491,11 +530,6 @@ def _usual_parameters(
     left = 1 + order * math.expm1(-2 * beta)
     scale = math.exp(-beta) * math.sqrt(order / 2 / left / max(share, 1e-12))
     return order, beta, min(max(scale, 1e-9), 1e9)
-
-
-def _improved(rdp: float, order: float, delta: float) -> float:
-    """Return Proposition 12 of Canonne, Kamath and Steinke (2020), below 0 where it is."""
-    return rdp + math.log1p(-1 / order) - math.log(order * delta) / (order - 1)
 
 
 def _gnss_epsilon(beta: float, scale: float, delta: float) -> float:
