@@ -29,7 +29,7 @@ from dpnotes.experiments.pate import (  # noqa: E402
 )
 
 TEACHERS = replace(experiment.TEACHERS, teachers=4, widths=(4, 4), epochs=4, batch_size=10)
-STUDENT = replace(experiment.STUDENT, widths=(4, 4), steps=40, labelled=20, unlabelled=20)
+STUDENT = replace(experiment.STUDENT, widths=(4, 4), steps=20, labelled=10, unlabelled=10)
 CAPPED = Setting("capped", "confident gnmax", 30, 1.0, 3.0, 1.0, 5)
 FREE = CAPPED._replace(name="free", most_answers=None)
 FEW = (
@@ -276,7 +276,11 @@ def test_a_student_learns_what_it_is_told_and_one_that_is_told_nothing_does_not(
     lies = images.x_train[:40], (images.y_train[:40] + 1) % 10
     nothing = images.x_train[:0], images.y_train[:0]
     said = train_students(
-        [told, lies, nothing], images.x_train, images.x_test, replace(STUDENT, steps=120), seed=0
+        [told, lies, nothing],
+        images.x_train,
+        images.x_test,
+        replace(STUDENT, steps=60, learning_rate=0.02),
+        seed=0,
     )
     right = (said == images.y_test).mean(axis=1)
     assert right[0] > 0.9
@@ -694,7 +698,12 @@ def test_a_gpu_trains_the_same_teachers_and_students():
     for train in (
         lambda device: train_teachers(images, replace(TEACHERS, epochs=12), device=device),
         lambda device: train_students(
-            [lesson], images.x_train, images.x_test, STUDENT, seed=0, device=device
+            [lesson],
+            images.x_train,
+            images.x_test,
+            replace(STUDENT, steps=60),
+            seed=0,
+            device=device,
         ),
     ):
         assert (train("cpu") == train("cuda")).mean() > 0.95

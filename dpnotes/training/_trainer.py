@@ -18,7 +18,7 @@ Risk = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 # What torch may raise on the wrong bytes; a file that cannot be opened says so itself.
 _UNREADABLE = (
-    *(pickle.UnpicklingError, RuntimeError, EOFError, LookupError),
+    *(pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError),
     *(AttributeError, TypeError, ValueError),
 )
 
@@ -78,12 +78,13 @@ class Trainer:
 
     def restore(self, path: str | os.PathLike) -> int:
         """Take up a saved state, and return the epoch that comes next."""
-        try:
-            # Numbers and tensors alone: a pickle may call any function, and is never let to.
-            state = torch.load(path, map_location="cpu", weights_only=True)
-            found = state["identity"]
-        except _UNREADABLE as error:
-            raise _damaged(path) from error
+        with open(path, "rb") as file:
+            try:
+                # Numbers and tensors alone: a pickle may call any function, and is never let to.
+                state = torch.load(file, map_location="cpu", weights_only=True)
+                found = state["identity"]
+            except _UNREADABLE as error:
+                raise _damaged(path) from error
         if found != self.identity:
             raise ValueError(
                 "checkpoint must be of the same runs, labels, seed, schedule, inputs, network and "

@@ -31,7 +31,7 @@ def patch_features(
     filters, size, stride : int
         How many patches, up to 20,000; their side and the step between their positions, in pixels.
     rng : Generator, int or None
-        Draws the patches, as in `numpy.random.default_rng`.
+        Draws the patches: a generator, a seed of it, or None for one that nobody knows.
 
     Returns
     -------
