@@ -83,6 +83,16 @@ def test_the_auc_is_the_share_of_pairs_in_order(rows, ties):
         assert auc(*columns(rows), ties=ties) == float(auc_of_pairs(rows, ties))
 
 
+@pytest.mark.parametrize(("block", "sparse"), [(1, 99), (2, 1), (3, 99), (3, 0)])
+@given(rows=records, ties=st.sampled_from(private_auc.AUC_TIES))
+def test_the_auc_is_exact_however_its_pairs_are_counted(block, sparse, rows, ties):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(private_auc._metric, "_BLOCK", block)
+        patch.setattr(private_auc._metric, "_SPARSE", sparse)
+        if len({label for label, _ in rows}) == 2:
+            assert auc(*columns(rows), ties=ties) == float(auc_of_pairs(rows, ties))
+
+
 @given(rows=records, ties=st.sampled_from(["grouped", "pessimistic"]))
 def test_average_precision_is_the_area_under_its_steps(rows, ties):
     if any(label for label, _ in rows):

@@ -52,8 +52,8 @@ def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
 
     Notes
     -----
-    This is the Mann-Whitney statistic over n m. The pairs are counted in whole numbers by one sort
-    of each class and one search, so the result is the double nearest to the true quotient.
+    This is the Mann-Whitney statistic over n m. Each class is sorted, and the pairs are counted in
+    whole numbers as the two are merged, so the result is the double nearest to the true quotient.
 
     Examples
     --------
