@@ -632,6 +632,21 @@ def test_outputs_are_ranked_by_the_runs_set_aside_to_learn_from_alone(seed):
         assert all(map(np.array_equal, before, after))
 
 
+def test_bins_and_scores_are_made_of_the_runs_set_aside_to_learn_from_alone():
+    values = np.random.default_rng(0).normal(size=(40, 2))
+    learned, first = np.arange(40) % 4 == 0, np.arange(40) < 20
+    others = np.where(learned[:, None], values, 3 * values[::-1] + 1)
+    bins, scores = (
+        [make(given)[learned] for given in (values, others)]
+        for make in (
+            lambda given: _statistical._bins(given[:, 0], learned),
+            lambda given: _statistical._linear_score(given, learned, first),
+        )
+    )
+    assert np.array_equal(*bins)
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9)
+
+
 def test_clopper_pearson_covers_at_every_probability():
     tests, error = 20, 0.025
     hits = np.arange(tests + 1)
