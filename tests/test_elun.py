@@ -264,6 +264,35 @@ def test_the_naive_noise_on_every_coordinate_costs_the_root_of_the_dimension_too
     assert largest_loss("coordinate", scale / math.sqrt(d), diagonal) == pytest.approx(5 * epsilon)
 
 
+@pytest.mark.parametrize("draw", [l2_laplace_noise, coordinate_laplace_noise])
+def test_noise_is_finite_or_refused_before_it_is_drawn(draw):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.all(np.isfinite(draw(10_000, 1e200, size=20, rng=1)))
+        with pytest.raises(ValueError, match="scale must be a positive number up to 1e200"):
+            draw(2, 1e201)
+        for dimension, size in ((2, 10**18), (10**18, None), (2**20, 2**20 + 1)):
+            with pytest.raises(ValueError, match=r"size must give at most 2\*\*40 numbers in all"):
+                draw(dimension, 1.0, size=size)
+
+
+def test_the_logarithm_of_no_density_is_minus_infinity_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for noise in ("l2", "coordinate"):
+            assert log_density([1.7e308], [-1.7e308], 1e-300, noise=noise) == -math.inf
+        assert averaged_logistic_loss(1.7e308, [1.7e308]) == 0
+        with pytest.raises(ValueError, match="regularization must be large enough"):
+            sensitivity(1e308, 1e-300, 1)
+        with pytest.raises(ValueError, match="rows must hold numbers up to 1e50"):
+            minimize_loss([[1e51]], [1], 1.0)
+        if np.finfo(np.longdouble).max > np.finfo(float).max:
+            beyond = np.longdouble(10) ** 400
+            for function in (expected_logistic_loss, averaged_logistic_loss):
+                with pytest.raises(ValueError, match="margin must be finite"):
+                    function(beyond, [1.0])
+
+
 # The sensitivity.
 
 
@@ -994,6 +1023,49 @@ def test_the_noise_of_the_release_is_not_that_of_the_draws(points, monkeypatch):
     assert np.array_equal(drawn[2], draws)
 
 
+# A crowd of one class ahead, and one record of another class at an angle to either side of it: the
+# kind of model, how many records, lambda, the angle, and the share of epsilon that this pair costs.
+HARD_PAIRS = [
+    ({"objective": "erm"}, 20_000, 1e-3, 1.2, 0.8),
+    ({"objective": "erm", "calibration": "lipschitz"}, 20_000, 1e-3, 1.2, 0.75),
+    ({"objective": "elun"}, 500, 1e-3, 1.1, 0.8),
+    ({"objective": "elun", "expectation": "draws", "draws": 5}, 500, 1e-3, 1.1, 0.5),
+    ({"objective": "erm", "classes": (0, 1, 2)}, 20_000, 1e-3, 1.2, 0.75),
+    (
+        {"objective": "erm", "classes": (0, 1, 2), "multi_class": "one-vs-rest"},
+        *(20_000, 1e-3, 1.2, 0.55),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "n", "strength", "angle", "share"), HARD_PAIRS)
+def test_two_neighbours_cost_no_more_than_epsilon_by_the_densities_of_their_releases(
+    kind, n, strength, angle, share, monkeypatch
+):
+    monkeypatch.setattr(estimator, "l2_laplace_noise", only_draws)
+    centres = []
+    for side in (1, -1):
+        x, y = np.tile([5.0, 0.0], (n, 1)), np.full(n, len(kind.get("classes", (0, 1))) - 1)
+        x[0], y[0] = [5 * math.cos(angle), side * 5 * math.sin(angle)], 0
+        model = PrivateLogisticRegression(
+            1.0, lipschitz=1.0, regularization=strength, fit_intercept=False, random_state=1, **kind
+        ).fit(x, y)
+        centres.append(released(model).reshape(model.privacy_.models, -1))
+    cost = 0.0
+    for one, two in zip(*centres, strict=True):
+        # The ratio of the densities is largest far out, behind one of the two.
+        far = one + 1e3 * (one - two)
+        cost += log_density(far, one, model.privacy_.noise_scale)
+        cost -= log_density(far, two, model.privacy_.noise_scale)
+    assert share < cost <= 1.0
+
+
+def only_draws(dimension, scale, *, size, rng):
+    """Return what the model averages over, and no noise for what it releases."""
+    real = l2_laplace_noise(dimension, scale, size=size, rng=rng)
+    return real if size == 5 else np.zeros((size, dimension))
+
+
 @every_kind
 def test_nothing_but_the_release_is_kept(points, kind):
     model = PrivateLogisticRegression(2.0, **kind).fit(*points)
@@ -1002,12 +1074,19 @@ def test_nothing_but_the_release_is_kept(points, kind):
 
 
 def releases(epsilon, objective):
+    """Return a mechanism that fits many models at a time and hands them out one by one."""
+    options = {"regularization": 2.0, "lipschitz": 1.0, "draws": 5, "objective": objective}
+    waiting = {}
+
     def mechanism(data, *, rng):
-        options = {"regularization": 2.0, "lipschitz": 1.0, "draws": 5, "objective": objective}
-        model = PrivateLogisticRegression(
-            epsilon, fit_intercept=False, random_state=int(rng.integers(2**62)), **options
-        )
-        return released(model.fit(*data)).ravel()
+        if not waiting.get(repr(data)):
+            seeds = rng.integers(2**62, size=1500).tolist()
+            models = [
+                PrivateLogisticRegression(epsilon, fit_intercept=False, random_state=s, **options)
+                for s in seeds
+            ]
+            waiting[repr(data)] = [released(model).ravel() for model in fit_many(models, *data)]
+        return waiting[repr(data)].pop()
 
     return mechanism
 
@@ -1334,10 +1413,9 @@ SOMEBODY = np.vstack([[2.0, *np.zeros(19)], np.zeros((49, 20))])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_the_step_of_noisy_descent_tells_nothing_of_the_longest_row(steps):
     descent, sigma = functions_of_the_page("noisy_descent", "descent_sigma")
-    signs = np.ones(50)
+    signs, noise = np.ones(50), sigma(0.3, 1e-6, steps, 2.0)
 
     def length(rows, *, rng, longest=2.0):
-        noise = sigma(0.3, 1e-6, steps, 2.0)
         w = descent(rows, signs, steps, noise, 0.05, 1, rng)[0]
         return np.linalg.norm(w) * (4 / 4 + 0.05) / (longest**2 / 4 + 0.05)
 

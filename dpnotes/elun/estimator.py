@@ -16,8 +16,16 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpnotes._checks import as_array, check_choice, check_epsilon, check_integer, kind_of
-from dpnotes.elun._checks import check_flag, check_size
+from dpnotes._checks import (
+    as_array,
+    check_choice,
+    check_epsilon,
+    check_flag,
+    check_integer,
+    check_seed,
+    kind_of,
+)
+from dpnotes.elun._checks import check_size
 from dpnotes.elun._rules import MOST_NODES, uniform_rule
 from dpnotes.elun._solver import (
     Binary,
@@ -273,7 +281,23 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return _guarantee(self, n, features, _check_classes(self.classes).size)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of clipped rows: shape (n,) for two classes, else (n, K)."""
+        """Return the scores of clipped rows.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, features)
+            Records, not yet clipped.
+
+        Returns
+        -------
+        ndarray of float, shape (n,) for two classes, else (n, classes)
+            Log-odds of the second class, or a score for each class.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model was not fitted on so many features, or a record is no finite number.
+        """
         check_is_fitted(self)
         features = _validated(self, X, reset=False)
         rows = clip_rows(features, self.lipschitz, bias=self.fit_intercept)
@@ -283,14 +307,46 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """Return the likeliest class of every row: shape (n,)."""
+        """Return the likeliest class of every row.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, features)
+            Records, not yet clipped.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Classes, of the type of `classes`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model was not fitted on so many features, or a record is no finite number.
+        """
         scores = self.decision_function(X)
         return self.classes_[
             scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         ]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of every class for every row: shape (n, K)."""
+        """Return the probability of every class for every row.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, features)
+            Records, not yet clipped.
+
+        Returns
+        -------
+        ndarray of float, shape (n, classes)
+            Probabilities; rows sum to 1.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model was not fitted on so many features, or a record is no finite number.
+        """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return special.expit(np.column_stack([-scores, scores]))
@@ -421,11 +477,10 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     strength = check_size("regularization", model.regularization)
     n = check_integer("n", n, low=1)
     softmax = _check_words(model) == "softmax" and classes > 2
-    draws = check_integer("draws", model.draws, low=1)
+    draws = check_integer("draws", model.draws, low=1, high=10**9)
     if model.objective == "elun" and _by_quadrature(model, softmax):
         check_integer("draws", draws, low=1, high=MOST_NODES)
-    if model.random_state is not None:
-        check_integer("random_state", model.random_state, low=0)
+    check_seed("random_state", model.random_state)
     dimension = check_integer("features", features, low=1)
     dimension += check_flag("fit_intercept", model.fit_intercept)
     # The residual of softmax, p - e_y, has a norm of up to sqrt(2); that of one score up to 1.
@@ -596,7 +651,7 @@ def _unquoted(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
     """Return values as something with a type; complex ones scikit-learn would print in full."""
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     foreign = kind in "biufc" and not isinstance(values, np.ndarray)
-    array = values if foreign else as_array(name, values)
+    array = values if foreign else as_array(name, values, with_booleans=True)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must hold real numbers. Complex data not supported")
     return array

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from dpnotes._checks import as_array, check_epsilon, check_integer, check_real, kind_of
-from dpnotes.elun._checks import check_flag, check_numbers, check_size
+from dpnotes._checks import as_array, check_epsilon, check_flag, check_integer, check_real, kind_of
+from dpnotes.elun._checks import check_numbers, check_size
 from dpnotes.elun._rules import MOST_NODES, uniform_rule
 from dpnotes.elun._solver import (
     Binary,
@@ -75,7 +75,12 @@ def sensitivity(
     tolerance = check_real(
         "gradient_tolerance", gradient_tolerance, low=0.0, allowed="a finite number of at least 0"
     )
-    return 2 * (rho / n + tolerance) / strength
+    moved = 2 * (rho / n + tolerance) / strength
+    if moved == math.inf:
+        raise ValueError(
+            f"regularization must be large enough for a finite sensitivity, got {regularization}"
+        )
+    return moved
 
 
 def logistic_sensitivity(
@@ -239,6 +244,7 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
     return np.logaddexp(0.0, -margin) + np.where(scale > 0, penalty / 2, 0.0)
 
 
+@np.errstate(over="ignore")
 def averaged_logistic_loss(
     margin: ArrayLike, shifts: ArrayLike, weights: ArrayLike | None = None
 ) -> NDArray[np.float64]:
@@ -334,7 +340,7 @@ def minimize_loss(
     Parameters
     ----------
     rows : array_like of shape (n, d)
-        One record a row, the bias included if there is one; finite.
+        One record a row, the bias included if there is one; numbers of at most 1e50.
     labels : array_like of int in {-1, +1}, shape (n,)
         The true labels.
     regularization : float
@@ -374,6 +380,8 @@ def minimize_loss(
     rows = check_numbers("rows", rows)
     if rows.ndim != 2 or rows.size == 0:
         raise ValueError(f"rows must be two-dimensional and not empty, got shape {rows.shape}")
+    if np.abs(rows).max() > 1e50:
+        raise ValueError("rows must hold numbers up to 1e50; a record does not")
     strength = check_size("regularization", regularization)
     targets = _check_signs(labels, len(rows)) > 0
     average, draws = without_noise, 0

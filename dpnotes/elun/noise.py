@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import check_choice, check_epsilon, check_integer, check_rng
-from dpnotes.elun._checks import check_numbers
+from dpnotes._checks import check_choice, check_integer, check_rng
+from dpnotes.elun._checks import check_numbers, check_scale
 from dpnotes.elun._rules import MOST_NODES, gauss_rule, uniform_rule
 
 NOISES = ("l2", "coordinate")
@@ -31,7 +31,7 @@ def l2_laplace_noise(
     dimension : int
         The number of weights d, at least 1.
     scale : float
-        The sensitivity in the 2-norm over epsilon, positive and finite.
+        The sensitivity in the 2-norm over epsilon, positive and at most 1e200.
     size : int, optional
         How many independent vectors. By default a single one.
     rng : Generator, int or None
@@ -114,6 +114,7 @@ def coordinate_laplace_noise(
     return noise[0] if size is None else noise
 
 
+@np.errstate(over="ignore")
 def log_density(
     output: ArrayLike, centre: ArrayLike, scale: float, *, noise: str = "l2"
 ) -> float | NDArray[np.float64]:
@@ -126,14 +127,14 @@ def log_density(
     centre : array_like of shape (d,)
         The weights before noise: what a data set decides.
     scale : float
-        The sensitivity in the 2-norm over epsilon, positive and finite.
+        The sensitivity in the 2-norm over epsilon, positive and at most 1e200.
     noise : {"l2", "coordinate"}
         Whose noise: `l2_laplace_noise` or `coordinate_laplace_noise`.
 
     Returns
     -------
     float or ndarray of shape (...)
-        Natural logarithms of densities.
+        Natural logarithms of densities; minus infinity where no double holds one.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def log_density(
     2.0
     """
     check_choice("noise", noise, NOISES)
-    scale = check_epsilon(scale, "scale")
+    scale = check_scale(scale)
     centre, output = check_numbers("centre", centre), check_numbers("output", output)
     if centre.ndim != 1 or centre.size == 0:
         raise ValueError(f"centre must be one-dimensional and not empty, got shape {centre.shape}")
@@ -259,4 +260,8 @@ def uniform_mixture(
 def _check_noise(dimension: int, scale: float, size: int | None) -> tuple[int, float, int]:
     dimension = check_integer("dimension", dimension, low=1)
     count = 1 if size is None else check_integer("size", size, low=0)
-    return dimension, check_epsilon(scale, "scale"), count
+    if dimension * count > 2**40:
+        raise ValueError(
+            f"size must give at most 2**40 numbers in all, got {count} vectors of {dimension}"
+        )
+    return dimension, check_scale(scale), count
