@@ -459,6 +459,51 @@ def test_property_tests_have_no_deadline_and_repeat_themselves_in_ci():
     assert hypothesis.settings().derandomize == (os.environ.get("CI") == "true")
 
 
+def test_every_test_has_a_limit(request):
+    assert not [item for item in request.session.items if not item.get_closest_marker("timeout")]
+
+
+LONG = """
+import pytest
+
+@pytest.mark.full
+def test_long(): pass
+
+def test_quick(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "ran"), [([], "1 passed, 1 deselected"), (["--full"], "2 passed")]
+)
+def test_a_test_marked_full_runs_only_where_it_is_asked_for(tmp_path, asked, ran):
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  full: x\n  timeout: x\n")
+    (tmp_path / "test_marked.py").write_text(LONG)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *asked]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ran in done.stdout, done.stdout + done.stderr
+
+
+def test_what_shares_a_kernel_or_a_visit_is_never_divided_between_workers(pytestconfig):
+    plugins = pytestconfig.pluginmanager.get_plugins()
+    [unit] = [p._unit for p in plugins if getattr(p, "__file__", "") == str(ROOT / "conftest.py")]
+    kernel = {unit(f"book/part/elun.ipynb::Cell {number}") for number in range(3)}
+    page = {unit(f"tests/test_browser.py::test_{test}[book/a.html]") for test in "xy"}
+    rows = {unit(f"tests/test_pate.py::test_x[{row}]") for row in ("1", "a-b.html")}
+    others = {unit(f"tests/test_pate.py::test_{test}") for test in "yz"}
+    others |= {unit("book/elun.ipynb::Cell 1"), unit("tests/test_browser.py::test_x[book/b.html]")}
+    assert [len(units) for units in (kernel, page, rows, others)] == [1, 1, 1, 4]
+    assert len(kernel | page | rows | others) == 7
+
+
 def site_is_current():
     index = SITE / "index.html"
     sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *(ROOT / "book").glob("*.*")]
