@@ -226,6 +226,34 @@ def test_a_python_without_the_book_tools_is_told_what_is_left_out(checkout):
     assert not (checkout / ".venv").exists()
 
 
+STEPS = """.PHONY: lint book browser
+.venv/.ready: ;
+lint: ; @echo linting; exit $${LINT:-0}
+book: ; @echo building
+browser: ;
+"""
+TESTING = """case "$*" in
+  *"browser or site"*) echo "2 passed"; exit ${SITE:-0} ;;
+  *"-m pytest"*) echo "1 passed"; exit ${TESTS:-0} ;;
+esac"""
+
+
+@pytest.mark.parametrize("failing", [None, "LINT", "TESTS", "SITE"])
+def test_ci_shows_every_step_and_fails_where_one_fails(checkout, failing):
+    (checkout / "Makefile").write_text(STEPS)
+    script(checkout / ".venv/bin/python", TESTING)
+    done = run(".ci/run", folder=checkout, MAKEFLAGS="", **({failing: "1"} if failing else {}))
+    shown = done.stdout.splitlines()
+    assert [line for line in shown if line in ("1 passed", "linting", "building", "2 passed")] == [
+        *("1 passed", "linting", "building", "2 passed")
+    ]
+    assert done.returncode == bool(failing)
+    named = {"LINT": "lint/book", "TESTS": "test", "SITE": "site/browser"}
+    assert [line for line in shown if line.startswith("Failed")] == (
+        [f"Failed: {named[failing]}"] if failing else []
+    )
+
+
 def test_every_notebook_is_compared_wherever_it_lies_below_the_book(checkout):
     for place in ("a.ipynb", "part/b.ipynb", ".ipynb_checkpoints/c.ipynb", "_build/d.ipynb"):
         notebook = checkout / "book" / place
