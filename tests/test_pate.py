@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import importlib.util
 import itertools
 import math
@@ -226,9 +227,9 @@ def test_no_vote_costs_more_than_two_over_the_scale_and_some_nearly_that(noise):
     for scale in (2.0, 20.0):
         worst = 0
         for votes in [*rng.integers(0, 30, size=(20, 4)), [9, 9], [int(12 * scale) + 9, 9]]:
-            for other in neighbours(votes):
-                chances = pate.output_distribution([votes, other], scale, noise=noise)
-                worst = max(worst, exact_epsilon(chances))
+            chances = pate.output_distribution([votes, *neighbours(votes)], scale, noise=noise)
+            for other in range(1, len(chances)):
+                worst = max(worst, exact_epsilon(chances[[0, other]]))
         assert 0.9 * 2 / scale < worst <= 2 / scale + 1e-10
 
 
@@ -741,21 +742,21 @@ def test_what_was_answered_replaces_what_is_expected():
 
 @pytest.mark.parametrize("gamma", [0.05, 0.3, 1.0])
 def test_a_moved_vote_costs_lnmax_no_more_than_two_laplace_losses(gamma):
-    rng, moments = np.random.default_rng(0), [0.5, 1, 2, 4, 8, 16, 32]
+    rng, moments = np.random.default_rng(0), np.array([0.5, 1, 2, 4, 8, 16, 32])
     two, largest = two_laplace(gamma, moments), np.zeros(7)
-    for _ in range(200):
+    for _ in range(100):
         classes, spread = rng.integers(2, 7), rng.choice([3, 20, 60])
         votes = rng.integers(0, spread, classes)
         votes[0] += 1
         distributions = pate.output_distribution([votes, *neighbours(votes)[:3]], 1 / gamma)
         for other in distributions[1:]:
             for one, another in ((distributions[0], other), (other, distributions[0])):
-                exact = [log_moment(one, another, moment) for moment in moments]
-                largest = np.maximum(largest, exact / two)
+                logs = np.outer(moments + 1, np.log(one)) - np.outer(moments, np.log(another))
+                largest = np.maximum(largest, special.logsumexp(logs, axis=1) / two)
     assert np.all(largest <= 1 + 1e-9)
     # One loss alone would not do, and gamma^2 l (l + 1) is more than the two.
     assert largest.max() > 0.54
-    assert np.all(two <= gamma**2 * np.array(moments) * (np.array(moments) + 1) * (1 + 1e-12))
+    assert np.all(two <= gamma**2 * moments * (moments + 1) * (1 + 1e-12))
 
 
 # What answering costs, whatever the votes.
@@ -796,12 +797,12 @@ def composed_epsilon(chances, others, queries, delta):
 
 def lower_limit(mechanism, queries, delta):
     """Return the largest epsilon of so many answers of two labels, over all leads."""
-    leads = [[200 + lead, 200] for lead in range(-40, 41)]
+    leads = [[200 + lead, 200] for lead in range(-2, 41)]
     rows = mechanism.output_distribution(leads)[:, :2]
     # A vote that moves changes a lead by 2.
     return max(
         composed_epsilon(one, other, queries, delta)
-        for a, b in itertools.pairwise(range(0, 81, 2))
+        for a, b in itertools.pairwise(range(0, 43, 2))
         for one, other in ((rows[a], rows[b]), (rows[b], rows[a]))
     )
 
@@ -819,7 +820,6 @@ def test_costs_lie_above_what_two_labels_really_cost():
     assert all(limit < cost for limit, cost in zip(limits, costs, strict=True))
     # The exponential mechanism of bounded range costs hardly more than two labels show.
     assert costs[1] < 1.003 * limits[1]
-    assert float(pate.GumbelMax(20).cost(1000, 1e-5)) == pytest.approx(7.5415, abs=1e-3)
 
 
 def test_for_two_labels_the_losses_of_lnmax_differ_by_two_gamma_at_most():
@@ -899,8 +899,8 @@ def capped(ask, rows, answers):
 def test_several_answers_cost_no_more_than_they_say_on_any_votes(mechanism, queries):
     delta = 0.1
     epsilon = float(mechanism.cost(queries, delta))
-    rows = mechanism.output_distribution(tables(16, 2))
-    pairs = [(i, i + 1) for i in range(16)] + [(i + 1, i) for i in range(16)]
+    rows = mechanism.output_distribution(tables(10, 2))
+    pairs = [(i, i + 1) for i in range(10)] + [(i + 1, i) for i in range(10)]
     worst = 0
     for chosen in itertools.combinations_with_replacement(pairs, queries):
         told, other = np.ones(1), np.ones(1)
@@ -1300,15 +1300,21 @@ CASES = [(12, 3, 0.5, 1.5), (12, 3, 1.0, 2), (40, 2, 8.0, 4), (14, 3, 3.0, 2), (
 @pytest.mark.parametrize(("teachers", "classes", "sigma", "order"), CASES)
 def test_no_teacher_changes_a_cost_more_than_the_local_sensitivity(teachers, classes, sigma, order):
     assert pate.gnmax_sensitivity_conditions(sigma, order, classes) == (True, True)
-    worst = 0
-    for votes in tables(teachers, classes):
-        here = pate.gnmax_rdp(votes, sigma, order)
+
+    @functools.cache
+    def at(votes):
         local = pate.gnmax_local_sensitivity(votes, sigma, order, distances=teachers + 1)
+        return pate.gnmax_rdp(votes, sigma, order), local
+
+    worst = 0
+    # Which class has which count makes no difference.
+    for votes in {tuple(sorted(row)) for row in tables(teachers, classes).tolist()}:
+        here, local = at(votes)
         for other in neighbours(votes):
-            change = abs(pate.gnmax_rdp(other, sigma, order) - here)
+            there, further = at(tuple(sorted(other.tolist())))
+            change = abs(there - here)
             assert change <= local[0] * (1 + 1e-9)
             worst = max(worst, change / local[0]) if local[0] else worst
-            further = pate.gnmax_local_sensitivity(other, sigma, order, distances=teachers + 1)
             assert np.all(further[:-1] <= local[1:] * (1 + 1e-9))
     assert worst > 0.8
 
@@ -1738,7 +1744,7 @@ def test_noisy_labels_of_2017_are_those_of_scale_20(released):
     agreement = np.mean(labels == votes.argmax(axis=1))
     assert agreement == pytest.approx(0.969, abs=5e-4)
     expected = {
-        g: 1 - pate.lnmax_error_probability(votes[::10], g, method="exact").mean()
+        g: 1 - pate.lnmax_error_probability(votes[::20], g, method="exact").mean()
         for g in (0.05, 0.1)
     }
     assert expected[0.05] == pytest.approx(0.970, abs=4e-3)
@@ -1823,7 +1829,7 @@ def test_the_analysis_of_2018_on_adult(released):
 def test_no_number_of_votes_makes_the_costs_of_gumbel_noise_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for votes in itertools.product(range(0, 251, 25), repeat=3):
+        for votes in itertools.combinations_with_replacement(range(0, 251, 25), 3):
             assert np.all(pate.gumbel_rdp(votes, 0.25, [1.5, 100.0, 1000.0]) >= 0)
 
 
