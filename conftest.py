@@ -18,7 +18,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 IN_CI = os.environ.get("CI") == "true"
 # Seconds after which a test is taken for one that hangs. A notebook's cell has a limit of its own
 # (--nbval-cell-timeout); this one is for a kernel that does not even keep that.
-LIMIT, CELL_LIMIT, FULL_LIMIT = 180, 660, 1800
+LIMIT, CELL_LIMIT, FULL_LIMIT = 300, 660, 1800
 VISITING = {"tests/test_browser.py", "tests/test_interactive.py"}
 
 
