@@ -12,8 +12,9 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-# The largest number that 64 bits with a sign hold.
+# The largest number that 64 bits with a sign hold, and the last before which doubles hold all.
 _MOST = 2**63 - 1
+_EXACT = np.float64(2**53)
 # How numpy reads what Python knows; a boolean is an int too, so it comes first.
 _KINDS = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"), (str, "U"), (bytes, "S"))
 
@@ -195,7 +196,7 @@ def _converted(name: str, values: ArrayLike) -> np.ndarray:
 
 def _exactly(array: np.ndarray, values: list | tuple, *, whole: bool) -> np.ndarray:
     """Return a list with whole numbers, none of them rounded for the sake of its neighbours."""
-    if not (np.abs(array) > 2.0**53).any():
+    if not (np.abs(array) > _EXACT).any():
         return array.astype(np.int64) if whole and array.dtype.kind == "f" else array
     entries = np.array(values, dtype=object)
     if any(isinstance(v, Integral) and not -_MOST <= v <= _MOST for v in entries.flat):
@@ -260,6 +261,11 @@ def check_counts(
     if counts.max(initial=0) == 0 and not may_be_zero:
         raise ValueError(f"{name} must not be all zero")
     return counts
+
+
+def is_finite(array: np.ndarray) -> bool:
+    """Whether every number is one that a double can hold, as many of a wider type are not."""
+    return bool(np.isfinite(as_floats(array) if array.dtype.itemsize > 8 else array).all())
 
 
 def as_floats(array: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpnotes._checks import as_array, check_epsilon, check_integer, check_rng, kind_of
+from dpnotes._checks import as_array, check_epsilon, check_integer, check_rng, is_finite, kind_of
 from dpnotes._coins import flip_each
 
 
@@ -147,21 +147,21 @@ def _half_gaps(utilities: ArrayLike) -> np.ndarray:
 
     Halves, so that no gap overflows before the sensitivity divides it.
     """
-    array = as_array("utilities", utilities)
+    array = as_array("utilities", utilities, with_booleans=True)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"utilities must be numbers, got {kind_of(array)}")
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
             f"utilities must have one or two dimensions and a candidate, got {array.shape}"
         )
-    if not np.all(np.isfinite(array)):
+    if not is_finite(array):
         raise ValueError("utilities must be finite")
     # Rounded to floats, large integers one apart could come to lie hundreds apart. Their
     # distances do not; and those are right even where unsigned numbers wrap around.
     if array.dtype.kind in "iu":
         best = array.max(axis=-1, keepdims=True).astype(np.uint64)
         return -(best - array.astype(np.uint64)).astype(float) / 2
-    if isinstance(utilities, list | tuple) and np.abs(array).max() > 2.0**53:
+    if isinstance(utilities, list | tuple) and float(np.abs(array).max()) > 2.0**53:
         return _exact_half_gaps(np.array(utilities, dtype=object))
     wide = array.astype(np.promote_types(array.dtype, float))
     return wide / 2 - wide.max(axis=-1, keepdims=True) / 2

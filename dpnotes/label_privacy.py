@@ -30,6 +30,7 @@ from dpnotes._checks import (
     check_probability,
     check_rng,
     kind_of,
+    shown,
 )
 from dpnotes._coins import lie_probability
 
@@ -492,9 +493,11 @@ def _check_classes(classes: Sequence) -> np.ndarray:
     array = np.asarray(pair)
     # An array may round a large integer beside a float, and make one label of two.
     if array.shape != (2,) or array.dtype.kind not in "biufU" or array.tolist() != pair:
-        raise ValueError(f"classes must be two labels that one type of array holds, got {classes}")
+        raise ValueError(
+            f"classes must be two labels that one type of array holds, got {shown(classes)}"
+        )
     if array[0] == array[1]:
-        raise ValueError(f"classes must be two different labels, got {classes}")
+        raise ValueError(f"classes must be two different labels, got {shown(classes)}")
     return array
 
 
@@ -540,7 +543,7 @@ def _one_by_one(name: str, labels: ArrayLike) -> np.ndarray:
     """Return an array of whatever the records are; nested ones may not fit into one."""
     try:
         return np.array(labels, dtype=object)
-    except ValueError:
+    except (ValueError, TypeError, RuntimeError):
         raise ValueError(f"{name} must be one-dimensional; a record is an array") from None
 
 

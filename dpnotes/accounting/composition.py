@@ -9,6 +9,7 @@ from scipy import optimize, special
 
 from dpnotes._checks import (
     as_array,
+    as_floats,
     check_choice,
     check_epsilon,
     check_integer,
@@ -343,7 +344,9 @@ def _compose_laplace(loss: float, queries: int, delta: float) -> PrivacyCost:
     if queries == 0:
         return PrivacyCost(0.0, delta)
     orders = np.array(DEFAULT_ORDERS)
-    by_orders = epsilon_from_rdp(queries * laplace_rdp(loss, orders), orders, delta)
+    with np.errstate(over="ignore"):
+        rdp = queries * laplace_rdp(loss, orders)
+    by_orders = epsilon_from_rdp(rdp, orders, delta)
     simple = min(_equal_epsilons(loss, queries, delta), float(by_orders))
     if queries > 20_000 or loss > 20:
         return PrivacyCost(simple, delta)
@@ -410,7 +413,7 @@ def compose_subsampled_gaussian(
     2.84
     1.83
     """
-    sigma = check_real("sigma", sigma, low=0.01, allowed="a finite number of at least 0.01")
+    sigma = check_real("sigma", sigma, low=0.01, high=1e100, allowed="a number from 0.01 to 1e100")
     probability = check_probability("probability", probability)
     steps = check_integer("steps", steps, low=0, high=MOST_QUERIES)
     delta = check_probability("delta", delta)
@@ -425,11 +428,12 @@ def compose_subsampled_gaussian(
         "added": NeighboringRelation.ADD_OR_REMOVE_ONE,
     }[neighbours]
     # Where losses are large, because of little noise or many steps, coarser cells hold them all.
+    width = 1e-4 * max(1.0, math.sqrt(steps / 1e4)) / min(1.0, sigma) ** 2
     single = privacy_loss_distribution.from_gaussian_mechanism(
         sigma,
         sampling_prob=probability,
         neighboring_relation=relation,
-        value_discretization_interval=1e-4 * max(1.0, math.sqrt(steps / 1e4)) / min(1.0, sigma**2),
+        value_discretization_interval=width,
     )
     return PrivacyCost(float(single.self_compose(steps).get_epsilon_for_delta(delta)), delta)
 
@@ -442,7 +446,7 @@ def _check_epsilons(epsilons: ArrayLike) -> np.ndarray:
         raise ValueError(
             f"epsilons must be a list of at most {MOST_QUERIES} numbers, got shape {array.shape}"
         )
-    array = array.astype(float)
+    array = as_floats(array)
     with np.errstate(over="ignore", invalid="ignore"):
         total = array.sum()
     if not (np.all(array >= 0) and np.isfinite(total)):

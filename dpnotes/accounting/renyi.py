@@ -8,6 +8,7 @@ from scipy import optimize, special
 
 from dpnotes._checks import (
     as_array,
+    as_floats,
     check_choice,
     check_epsilon,
     check_probability,
@@ -200,6 +201,9 @@ def laplace_rdp(loss: float, orders: ArrayLike) -> np.ndarray:
     """
     loss = check_epsilon(loss, "loss")
     moments = check_orders(orders) - 1
+    if loss > 1e100:
+        # No order makes a difference to the largest loss that a double could show.
+        return np.full(moments.shape, loss)
     return np.minimum(_laplace_log_moments(loss, moments) / moments, loss)
 
 
@@ -251,7 +255,7 @@ def check_orders(orders: ArrayLike, *, above: float = 1.0) -> np.ndarray:
         raise TypeError(f"orders must be numbers, got {kind_of(array)}")
     if array.ndim > 1 or array.size == 0:
         raise ValueError(f"orders must be one number or a list of them, got shape {array.shape}")
-    array = np.atleast_1d(array.astype(float))
+    array = np.atleast_1d(as_floats(array))
     if not np.all((array > above) & (array <= _LARGEST_ORDER)):
         raise ValueError(
             f"orders must be above {above} and at most {_LARGEST_ORDER}, got {shown(orders)}"
@@ -263,7 +267,7 @@ def _check_divergences(rdp: ArrayLike, orders: np.ndarray) -> np.ndarray:
     array = as_array("rdp", rdp)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"rdp must be numbers, got {kind_of(array)}")
-    array = np.atleast_1d(array.astype(float))
+    array = np.atleast_1d(as_floats(array))
     if array.shape != orders.shape or not np.all(array >= 0):
         raise ValueError(
             f"rdp must be numbers of at least 0, one for each of the {orders.size} orders, "
