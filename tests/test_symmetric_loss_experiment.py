@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import pickle
 import re
 from dataclasses import replace
 
@@ -371,6 +372,15 @@ def test_a_gpu_trains_in_bfloat16():
         [plan] = experiment._plans(chosen)
         assert plan.schedule == replace(experiment.WHOLE[0].schedule, precision=precision)
         assert unit.setup["precision"] == precision
+
+
+def test_any_process_can_be_handed_any_unit():
+    chosen = experiment._runs.parser(experiment.EXPERIMENT).parse_args(["--out", "x"])
+    asked = experiment._list_units(chosen, {})[7]
+    measure, again, words = pickle.loads(
+        pickle.dumps((experiment.EXPERIMENT.measure, asked, chosen))
+    )
+    assert (measure, again, words) == (experiment._measure_unit, asked, chosen)
 
 
 def unit(seed, auc, *, epsilon=0.5):
