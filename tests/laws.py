@@ -40,9 +40,9 @@ class Forks:
         return np.array([heads])
 
 
-def realised_law(monkeypatch, draw):
+def realised_distribution(monkeypatch, draw):
     """Return the exact probability of every outcome: try both ways at each fork of the tree."""
-    law, undecided = Counter(), [()]
+    chances, undecided = Counter(), [()]
     while undecided:
         path = undecided.pop()
         forks = Forks(path)
@@ -54,37 +54,28 @@ def realised_law(monkeypatch, draw):
         except ImpossibleError:
             pass
         else:
-            law[outcome] += forks.probability
-    return law
+            chances[outcome] += forks.probability
+    return chances
 
 
-def is_distributed_as(drawn, law):
+def is_distributed_as(drawn, chances):
+    """Say whether whole numbers from 0 follow a distribution."""
+    return counts_fit(np.bincount(drawn, minlength=len(chances)), chances)
+
+
+def counts_fit(counts, chances):
     """Chi-square; wrong once in a million. Outcomes too rare for it are put together."""
-    counts = np.bincount(drawn, minlength=law.size).astype(float)
-    expected = drawn.size * law
+    counts, expected = np.asarray(counts, float), np.sum(counts) * np.asarray(chances, float)
     rare = expected < 5
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-        if expected[-1] < 5:
-            return counts[-1] < 40 and is_close(counts[:-1], expected[:-1])
-    return is_close(counts, expected)
-
-
-def is_close(counts, expected):
-    statistic = ((counts - expected) ** 2 / expected).sum()
-    return stats.chi2(counts.size).sf(statistic) > 1e-6
-
-
-def counts_fit(drawn, chances):
-    """Chi-square; wrong once in a million. Outcomes too rare for it are put together."""
-    counts, expected = np.asarray(drawn, float), np.sum(drawn) * np.asarray(chances)
-    rare = expected < 5
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-    expected *= counts.sum() / expected.sum()
-    return stats.chisquare(counts, expected).pvalue > 1e-6
+    together, hoped = counts[rare].sum(), expected[rare].sum()
+    counts, expected = counts[~rare], expected[~rare]
+    if hoped >= 5:
+        counts, expected = np.append(counts, together), np.append(expected, hoped)
+    elif stats.poisson.sf(together - 1, hoped) < 1e-6:
+        return False
+    if counts.size == 1:
+        return True
+    return stats.chisquare(counts, expected * (counts.sum() / expected.sum())).pvalue > 1e-6
 
 
 def realised_bytes(table):

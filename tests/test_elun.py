@@ -120,10 +120,10 @@ STORY = [
 @pytest.mark.parametrize(("sigma", "scale", "best", "loss", "loss_at_old"), STORY)
 def test_the_one_dimensional_story_has_its_numbers(sigma, scale, best, loss, loss_at_old):
     points, step = np.linspace(1 - 12 * sigma, 1 + 12 * sigma, 4001, retstep=True)
-    law = stats.norm.pdf(points, 1, sigma) * step
+    distribution = stats.norm.pdf(points, 1, sigma) * step
 
     def expected(weight):
-        return float(law @ expected_logistic_loss(weight * points, scale * np.abs(points)))
+        return float(distribution @ expected_logistic_loss(weight * points, scale * np.abs(points)))
 
     found = optimize.minimize_scalar(expected, bounds=(0.5, 8), options={"xatol": 1e-9})
     assert found.x == pytest.approx(best, abs=2e-5)
@@ -155,11 +155,11 @@ def bessel_density(tau, d):
 @pytest.mark.parametrize("scale", [0.01, 0.3, 1.0])
 def test_quadrature_in_any_dimension_is_the_integral_over_a_line(dimension, scale):
     tau = np.linspace(-150, 150, 60_000)  # no grid point is 0, where the Bessel function is not
-    law = bessel_density(tau, dimension) * (tau[1] - tau[0])
+    distribution = bessel_density(tau, dimension) * (tau[1] - tau[0])
     for margin in (-2.0, 0.0, 3.0):
         points, weights = projected_noise(dimension, 100)
         found = averaged_logistic_loss(margin, scale * points, weights)
-        expected = law @ np.logaddexp(0, -(margin + scale * tau))
+        expected = distribution @ np.logaddexp(0, -(margin + scale * tau))
         assert found == pytest.approx(expected, rel=1e-3 if scale == 1 else 1e-5)
 
 
@@ -190,9 +190,9 @@ def test_in_many_dimensions_draws_agree_with_quadrature():
 # The distribution of the noise.
 
 
-def follows(sample, law):
+def follows(sample, distribution):
     """Kolmogorov-Smirnov; wrong once in a million."""
-    return stats.kstest(sample, law.cdf).pvalue > 1e-6
+    return stats.kstest(sample, distribution.cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 31, 500])
@@ -203,9 +203,9 @@ def test_the_norm_of_the_noise_is_gamma_and_its_direction_uniform(dimension):
     assert abs(norms.mean() - 0.7 * dimension) < 5 * 0.7 * math.sqrt(dimension / 20_000)
     if dimension > 1:
         # Of a uniform direction, one squared coordinate is a beta variable.
-        law = stats.beta(0.5, (dimension - 1) / 2)
+        distribution = stats.beta(0.5, (dimension - 1) / 2)
         for coordinate in (0, dimension - 1):
-            assert follows((noise[:, coordinate] / norms) ** 2, law)
+            assert follows((noise[:, coordinate] / norms) ** 2, distribution)
     assert abs((noise > 0).mean() - 0.5) < 5 * 0.5 / math.sqrt(noise.size)
 
 
@@ -931,9 +931,11 @@ def test_the_noise_on_the_weights_has_the_distribution_that_is_promised(points, 
         centre = released(exact).ravel()
     else:
         rows = clip_rows(points[0], 2.0)
-        parts, law = uniform_mixture(promise.dimension, 50)
+        parts, distribution = uniform_mixture(promise.dimension, 50)
         widths = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * parts
-        centre = minimize_loss(rows, 2 * points[1] - 1, 0.05, half_widths=widths, weights=law)
+        centre = minimize_loss(
+            rows, 2 * points[1] - 1, 0.05, half_widths=widths, weights=distribution
+        )
     norms = np.linalg.norm(weights - centre, axis=1)
     assert follows(norms, stats.gamma(promise.dimension, scale=promise.noise_scale))
     assert not follows(norms, stats.gamma(promise.dimension, scale=1.1 * promise.noise_scale))
@@ -1451,15 +1453,18 @@ def test_under_its_noise_the_elun_model_has_the_smaller_expected_loss(points):
     rows, signs = clip_rows(x, 2.0), 2 * y - 1
     for epsilon in (0.1, 1.0, 10.0):
         promise = PrivateLogisticRegression(epsilon).guarantee(*x.shape)
-        nodes, law = projected_noise(3, 100)
+        nodes, distribution = projected_noise(3, 100)
         shifts = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * nodes
 
-        def loss(weights, shifts=shifts, law=law):
+        def loss(weights, shifts=shifts, distribution=distribution):
             penalty = 0.05 / 2 * weights @ weights
-            return averaged_logistic_loss(signs * (rows @ weights), shifts, law).mean() + penalty
+            return (
+                averaged_logistic_loss(signs * (rows @ weights), shifts, distribution).mean()
+                + penalty
+            )
 
         plain = minimize_loss(rows, signs, 0.05)
-        foreseeing = minimize_loss(rows, signs, 0.05, shifts=shifts, weights=law)
+        foreseeing = minimize_loss(rows, signs, 0.05, shifts=shifts, weights=distribution)
         assert loss(foreseeing) < loss(plain)
         # The penalty on the margin holds back less than it pushes: the weights come out larger.
         direct = optimize.minimize(loss, plain, method="BFGS")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from laws import is_distributed_as, realised_law, softmax
+from laws import is_distributed_as, realised_distribution, softmax
 
 from dpnotes import exponential_mechanism
 from dpnotes.audit import exact_epsilon
@@ -15,8 +15,8 @@ from dpnotes.exponential_mechanism import output_distribution, sample
 # The mechanism: what is promised.
 
 
-def decimal_law(utilities, epsilon, sensitivity=1.0):
-    """Return the law in 60 digits."""
+def decimal_distribution(utilities, epsilon, sensitivity=1.0):
+    """Return the distribution in 60 digits."""
     with localcontext(Context(prec=60)):
         rate = Decimal(epsilon) / (2 * Decimal(sensitivity))
         weights = [(Decimal(u) * rate).exp() for u in utilities]
@@ -29,20 +29,20 @@ utility_lists = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9)
 @given(utilities=utility_lists, epsilon=st.floats(1e-9, 1e3), sensitivity=st.floats(0.5, 1e6))
 @example(utilities=[3.0], epsilon=1.0, sensitivity=1.0)
 @example(utilities=[2.0, 2.0, 2.0], epsilon=1e3, sensitivity=1.0)
-def test_the_law_is_the_exponential_of_the_utility(utilities, epsilon, sensitivity):
-    law = output_distribution(utilities, epsilon, sensitivity=sensitivity)
-    assert law.sum() == pytest.approx(1, abs=1e-14)
+def test_the_distribution_is_the_exponential_of_the_utility(utilities, epsilon, sensitivity):
+    distribution = output_distribution(utilities, epsilon, sensitivity=sensitivity)
+    assert distribution.sum() == pytest.approx(1, abs=1e-14)
     np.testing.assert_allclose(
-        law, decimal_law(utilities, epsilon, sensitivity), rtol=1e-9, atol=1e-303
+        distribution, decimal_distribution(utilities, epsilon, sensitivity), rtol=1e-9, atol=1e-303
     )
 
 
-def test_every_row_of_a_table_has_its_own_law():
+def test_every_row_of_a_table_has_its_own_distribution():
     table = np.random.default_rng(1).normal(size=(4, 6))
-    laws = output_distribution(table, 1.5)
-    assert laws.shape == (4, 6)
-    for utilities, law in zip(table, laws, strict=True):
-        np.testing.assert_array_equal(law, output_distribution(utilities, 1.5))
+    distributions = output_distribution(table, 1.5)
+    assert distributions.shape == (4, 6)
+    for utilities, distribution in zip(table, distributions, strict=True):
+        np.testing.assert_array_equal(distribution, output_distribution(utilities, 1.5))
 
 
 @given(
@@ -76,8 +76,8 @@ def test_large_numbers_one_apart_stay_one_apart(dtype, base):
 def test_short_floats_hundreds_apart_are_weighed_as_the_doubles_they_are(dtype):
     rng = np.random.default_rng(9)
     table = rng.uniform(-700, 700, size=(50, 6)).astype(dtype)
-    law = output_distribution(table, 1.0)
-    np.testing.assert_array_equal(law, output_distribution(table.astype(float), 1.0))
+    distribution = output_distribution(table, 1.0)
+    np.testing.assert_array_equal(distribution, output_distribution(table.astype(float), 1.0))
     pair = np.array([[500.0, 0.0], [501.0, 0.0]], dtype=dtype)
     assert exact_epsilon(output_distribution(pair, 1.0)) <= 0.5 + 1e-12
     draws = [sample(u, 0.01, size=500, rng=10).tolist() for u in (table[0], table[0].astype(float))]
@@ -92,9 +92,9 @@ def test_whole_numbers_beside_a_fraction_are_not_rounded():
         [tuple(row) for row in rows],
         [[np.int64(row[0]), *row[1:]] for row in rows],
     ):
-        law = output_distribution(table, 1.0)
-        np.testing.assert_array_equal(law, output_distribution(gaps, 1.0))
-        assert exact_epsilon(law) == pytest.approx(0.5)
+        distribution = output_distribution(table, 1.0)
+        np.testing.assert_array_equal(distribution, output_distribution(gaps, 1.0))
+        assert exact_epsilon(distribution) == pytest.approx(0.5)
     # What rounding would make of it.
     assert exact_epsilon(output_distribution(np.array(rows), 1.0)) > 100
     alone = sample(rows[0], 0.02, size=2000, rng=8)
@@ -105,8 +105,8 @@ def test_whole_numbers_beside_a_fraction_are_not_rounded():
 
 
 def test_the_whole_range_of_integers_is_no_wrap_around():
-    law = output_distribution(np.array([-(2**63), 2**63 - 1]), 1.0)
-    np.testing.assert_array_equal(law, output_distribution([0.0, 2.0**64], 1.0))
+    distribution = output_distribution(np.array([-(2**63), 2**63 - 1]), 1.0)
+    np.testing.assert_array_equal(distribution, output_distribution([0.0, 2.0**64], 1.0))
 
 
 @given(utilities=utility_lists, power=st.integers(-20, 20))
@@ -118,12 +118,12 @@ def test_only_the_ratio_of_utility_to_sensitivity_counts(utilities, power):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 1e3, 1.7e308])
 def test_the_largest_utilities_neither_overflow_nor_drown(epsilon):
-    law = output_distribution([1e308, -1e308, 1e308], epsilon)
-    np.testing.assert_allclose(law, [0.5, 0, 0.5], atol=1e-300)
-    assert law.min() > 0
+    distribution = output_distribution([1e308, -1e308, 1e308], epsilon)
+    np.testing.assert_allclose(distribution, [0.5, 0, 0.5], atol=1e-300)
+    assert distribution.min() > 0
     # A gap of 2e308 is no double; two sensitivities are an ordinary distance.
-    law = output_distribution([1e308, -1e308], 1.0, sensitivity=1e308)
-    np.testing.assert_allclose(law, [1 / (1 + math.exp(-1)), 1 / (1 + math.e)], rtol=1e-14)
+    distribution = output_distribution([1e308, -1e308], 1.0, sensitivity=1e308)
+    np.testing.assert_allclose(distribution, [1 / (1 + math.exp(-1)), 1 / (1 + math.e)], rtol=1e-14)
 
 
 @given(
@@ -137,16 +137,18 @@ def test_no_table_of_utilities_costs_more_than_epsilon(utilities, steps, stretch
     start = stretch * np.array(utilities)
     moves = np.array([step[: start.size] for step in steps])
     table = np.vstack([start, start + moves.cumsum(axis=0)]) / 64
-    law = output_distribution(table, epsilon)
+    distribution = output_distribution(table, epsilon)
     chain = [(i, i + 1) for i in range(len(steps))]
-    assert exact_epsilon(law, neighbours=chain) <= epsilon + 1e-12
+    assert exact_epsilon(distribution, neighbours=chain) <= epsilon + 1e-12
 
 
 def test_rounding_costs_no_more_than_1e_12():
     for gap in range(10, 1400, 7):
         start = np.append(-float(gap), np.zeros(64))
-        law = output_distribution(np.vstack([start, np.append(1.0 - gap, -np.ones(64))]), 0.7346)
-        assert exact_epsilon(law) <= 0.7346 + 1e-12
+        distribution = output_distribution(
+            np.vstack([start, np.append(1.0 - gap, -np.ones(64))]), 0.7346
+        )
+        assert exact_epsilon(distribution) <= 0.7346 + 1e-12
 
 
 def worst_table(candidates):
@@ -157,8 +159,8 @@ def worst_table(candidates):
 
 
 def test_the_worst_table_costs_nearly_epsilon_and_twice_as_much_without_the_half():
-    law = output_distribution(worst_table(10**6), 1.0)
-    assert 0.99999 < exact_epsilon(law) <= 1.0
+    distribution = output_distribution(worst_table(10**6), 1.0)
+    assert 0.99999 < exact_epsilon(distribution) <= 1.0
     dropped = softmax(worst_table(10**6), 2.0)
     assert 1.9999 < exact_epsilon(dropped) <= 2.0
 
@@ -178,12 +180,12 @@ def test_a_candidate_that_underflow_would_lose_still_costs_no_more_than_epsilon(
 
 @pytest.mark.parametrize("candidates", [1, 2, 3, 5, 8, 13])
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 100.0, 1e3])
-def test_over_all_coins_a_draw_has_exactly_its_law(monkeypatch, candidates, epsilon):
+def test_over_all_coins_a_draw_has_exactly_its_distribution(monkeypatch, candidates, epsilon):
     utilities = np.random.default_rng(candidates).normal(size=candidates)
-    law = realised_law(monkeypatch, lambda: sample(utilities, epsilon))
-    assert sum(law.values()) == 1
+    distribution = realised_distribution(monkeypatch, lambda: sample(utilities, epsilon))
+    assert sum(distribution.values()) == 1
     expected = output_distribution(utilities, epsilon)
-    found = [float(law[i]) for i in range(candidates)]
+    found = [float(distribution[i]) for i in range(candidates)]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
@@ -191,9 +193,11 @@ def test_over_all_coins_a_draw_has_exactly_its_law(monkeypatch, candidates, epsi
     ("utilities", "sensitivity"),
     [([5, 5, 5, 5, 5], 1.0), ([1e308, -1e308, 0], 1e308), ([0, 1000, 0, 1000, 0, 0], 250.0)],
 )
-def test_ties_and_extremes_have_exactly_their_law(monkeypatch, utilities, sensitivity):
-    law = realised_law(monkeypatch, lambda: sample(utilities, 2.0, sensitivity=sensitivity))
-    found = [float(law[i]) for i in range(len(utilities))]
+def test_ties_and_extremes_have_exactly_their_distribution(monkeypatch, utilities, sensitivity):
+    distribution = realised_distribution(
+        monkeypatch, lambda: sample(utilities, 2.0, sensitivity=sensitivity)
+    )
+    found = [float(distribution[i]) for i in range(len(utilities))]
     expected = output_distribution(utilities, 2.0, sensitivity=sensitivity)
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
@@ -203,13 +207,13 @@ def test_the_exact_check_catches_a_tree_with_its_sides_exchanged(monkeypatch):
     monkeypatch.setattr(
         exponential_mechanism, "_draw", lambda weights, *rest: real(weights[::-1], *rest)
     )
-    law = realised_law(monkeypatch, lambda: sample([0, 1, 2], 1.0))
-    assert float(law[0]) != pytest.approx(output_distribution([0, 1, 2], 1.0)[0], rel=1e-3)
+    distribution = realised_distribution(monkeypatch, lambda: sample([0, 1, 2], 1.0))
+    assert float(distribution[0]) != pytest.approx(output_distribution([0, 1, 2], 1.0)[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("candidates", [2, 3, 7, 100])
 @pytest.mark.parametrize("epsilon", [1e-9, 0.5, 4.0])
-def test_real_draws_follow_the_law(candidates, epsilon):
+def test_real_draws_follow_the_distribution(candidates, epsilon):
     utilities = np.random.default_rng(candidates).normal(size=candidates)
     drawn = sample(utilities, epsilon, size=200_000, rng=2)
     assert is_distributed_as(drawn, output_distribution(utilities, epsilon))
@@ -262,6 +266,6 @@ def test_a_size_gives_an_array_and_none_gives_a_number():
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32, ">i4"])
 def test_utilities_may_be_of_any_type_of_number(dtype):
     utilities = np.array([0, 1, 1, 0], dtype=dtype)
-    law = output_distribution([0, 1, 1, 0], 1.0)
-    np.testing.assert_array_equal(output_distribution(utilities, 1.0), law)
-    np.testing.assert_array_equal(output_distribution(pd.Series(utilities), 1.0), law)
+    distribution = output_distribution([0, 1, 1, 0], 1.0)
+    np.testing.assert_array_equal(output_distribution(utilities, 1.0), distribution)
+    np.testing.assert_array_equal(output_distribution(pd.Series(utilities), 1.0), distribution)
