@@ -6,9 +6,9 @@ byte that is equal, one in 256, leaves the question open, and then the same ques
 the fraction that is left over. A double has finitely many bits, so this ends, and the coin has
 *exactly* the probability p: every step is exact in floating point.
 
-Noise for whole numbers is made of such coins. Noise for real numbers is a fraction of whole numbers
-of 256 bits each (`cauchy`, `student_t`) or a logarithm with 60 digits (`laplace`): who rounds it to
-a public grid leaves nothing of its last digits.
+Noise for whole numbers is drawn byte by byte, each from a table and by such a coin. Noise for real
+numbers is a fraction of whole numbers of 256 bits each (`cauchy`, `student_t`) or a logarithm with
+60 digits (`laplace`): who rounds it to a public grid leaves nothing of its last digits.
 """
 
 import math

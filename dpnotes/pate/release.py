@@ -349,6 +349,9 @@ def smooth_sensitivity(local_sensitivities: ArrayLike, beta: float) -> float:
     array = as_array("local_sensitivities", local_sensitivities)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"local_sensitivities must be numbers, got {kind_of(array)}")
+    with np.errstate(over="ignore"):
+        # What fits a wider float alone is infinite here.
+        array = array.astype(float)
     if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array) & (array >= 0)):
         raise ValueError(
             "local_sensitivities must be a list of finite numbers of at least 0, "
