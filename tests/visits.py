@@ -142,7 +142,9 @@ def serious_violations(page, inside=None, only=None):
     """Return what axe finds serious or critical, as (rule, target, html)."""
     from axe_playwright_python.sync_playwright import Axe
 
-    options = {"resultTypes": ["violations"]} | ({"runOnly": only} if only else {})
+    # With preload axe would ask for style sheets and sounds itself; no serious rule needs them.
+    options = {"resultTypes": ["violations"], "preload": False}
+    options |= {"runOnly": only} if only else {}
     page.evaluate(Axe().axe_script)
     page.evaluate(MARK_KINDS)
     page.evaluate("kinds => axe.configure(kinds)", KINDS)
