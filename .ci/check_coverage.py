@@ -1,4 +1,4 @@
-"""Hold lines and branches to a floor, each by itself: coverage's own fail_under knows only their mixture."""
+"""Hold lines and branches to a floor each: the fail_under of coverage only knows their mixture."""
 
 import json
 import sys
