@@ -193,6 +193,22 @@ def test_the_way_of_gpus_gives_the_mean_over_all_pairs_too(loss, spread):
 
 
 @pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
+def test_classes_that_lie_apart_reach_one_barrier_and_not_the_other(loss, request):
+    batches = []
+    for apart in (-100.0, -40.0, 40.0, 100.0):
+        scores, labels = draw(60, spread=3.0)
+        batches.append((scores + apart * (labels > 0), labels))
+    for way in ("by row", "at once"):
+        if way == "at once":
+            request.getfixturevalue("all_rows_at_once")
+        for batch in batches:
+            value, slopes = value_and_slopes(auc_risk, *batch, loss)
+            expected, expected_slopes = value_and_slopes(all_pairs, *batch, loss)
+            torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-13)
+            torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(("n", "runs"), [(40, 3), (300, 3), (700, None)])
 def test_both_ways_through_the_pairs_agree(loss, dtype, n, runs, request):
@@ -315,14 +331,16 @@ def test_the_way_of_gpus_holds_no_pairs_either():
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=name_of)
 def test_smooth_losses_hold_a_chunk_of_pairs_at_a_time(loss, monkeypatch):
-    monkeypatch.setattr(symmetric_loss, "_CHUNK", 10_000)
-    scores, labels = draw(2000)
+    scores, labels = draw(700)
     expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
-    with LargestTensor() as largest:
-        value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
-    assert largest.entries <= 10_000
-    torch.testing.assert_close(value, expected, rtol=1e-12, atol=0)
-    torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-15)
+    # In the second there is not even place for one row of pairs.
+    for chunk in (10_000, 100):
+        monkeypatch.setattr(symmetric_loss, "_CHUNK", chunk)
+        with LargestTensor() as largest:
+            value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+        assert largest.entries <= max(chunk, 700)
+        torch.testing.assert_close(value, expected, rtol=1e-12, atol=0)
+        torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -393,6 +411,10 @@ def test_a_missing_class_in_an_unchecked_batch_gives_nan(loss, n, label):
         labels[1, 0] = -label
         values = risk(scores, labels, loss, check=False)
         assert values.isnan().tolist() == [True, False]
+        if loss in LINEAR_PIECES:
+            _, slopes = value_and_slopes(partial(risk, check=False), scores, labels, loss)
+            assert slopes[0].isnan().all()
+            assert not slopes[1].isnan().any()
 
 
 @every_loss
