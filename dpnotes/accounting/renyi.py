@@ -105,7 +105,7 @@ def best_epsilon(
     if conversion == "classic":
         epsilons = np.where(rdp == 0, 0.0, rdp - math.log(delta) / (orders - 1))
     else:
-        epsilons = improved_epsilon(rdp, orders, delta)
+        epsilons = _improved(rdp, orders, delta)
         epsilons = np.where(delta * delta + np.expm1(-rdp) >= 0, 0.0, np.maximum(epsilons, 0.0))
     best = int(epsilons.argmin())
     return float(epsilons[best]), float(orders[best])
@@ -152,7 +152,7 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
 
     def epsilon(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
-        return float(improved_epsilon(rho * order, order, delta))
+        return float(_improved(rho * order, order, delta))
 
     # The classic conversion is smallest at this excess over 1, and the improved one nearby.
     centre = 0.5 * (math.log(-math.log(delta)) - math.log(rho))
@@ -162,7 +162,7 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     return PrivacyCost(max(0.0, float(found.fun)), delta)
 
 
-def improved_epsilon(
+def _improved(
     rdp: np.ndarray | float, order: np.ndarray | float, delta: float
 ) -> np.ndarray | float:
     """Return Proposition 12 of Canonne, Kamath and Steinke (2020), below 0 where it is."""

@@ -21,7 +21,7 @@ from dpnotes._checks import (
     kind_of,
 )
 from dpnotes.accounting import best_epsilon
-from dpnotes.accounting.renyi import improved_epsilon
+from dpnotes.accounting.renyi import _improved
 from dpnotes.pate._checks import (
     check_answered,
     check_distances,
@@ -503,7 +503,7 @@ def release_cost(
     local += gnmax_local_sensitivity(table[answered], sigma, order, distances=reach)
     noise = check_rng(rng).normal() * scale * smooth_sensitivity(local, beta)
     return Release(
-        round(float(improved_epsilon(rdp + own, order, delta)) + noise, 6),
+        round(float(_improved(rdp + own, order, delta)) + noise, 6),
         _gnss_epsilon(beta, scale, delta),
         delta=delta,
         mechanism=f"Gaussian noise of {scale} smooth sensitivities, beta {beta}, order {order}",
