@@ -603,10 +603,19 @@ def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
         raise TypeError(
             f"{name} must be a sequence, which has an order, got {type(values).__name__}"
         )
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
     values = values.tolist() if hasattr(values, "tolist") else list(values)
+    if kind == "O" and isinstance(values, list) and _holds_arrays(values):
+        raise TypeError(f"{name} must hold single categories; one is an array")
     if not isinstance(values, list) or not values:
         raise ValueError(f"{name} must be a sequence of at least one category")
     return values
+
+
+def _holds_arrays(values: list) -> bool:
+    """Whether an entry is an array or a tensor, which does not say whether it equals another."""
+    kinds = set(map(type, values))
+    return any(hasattr(kind, "__array__") and not issubclass(kind, np.generic) for kind in kinds)
 
 
 def _is_missing(value: Hashable) -> bool:

@@ -3,17 +3,23 @@ import inspect
 import itertools
 import math
 import re
+import traceback
 import types
 from fractions import Fraction
+from numbers import Number
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+import strategies
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from public import MODULES, callables, short_name
 from refusals._tables import SECRET, SECRET_WORD
 
-from dpnotes import label_privacy, randomized_response
+from dpnotes import datasets, label_privacy, randomized_response
 from dpnotes._checks import (
     as_array,
     check_categories,
@@ -434,3 +440,102 @@ def test_no_message_tells_how_long_the_longest_record_is(kind):
 def test_an_array_is_not_copied_for_being_checked():
     array = np.arange(4)
     assert as_array("values", array) is array
+
+
+# Junk for every parameter of every public name: a result without a warning, or words.
+
+# What takes long or runs what it is given, and why nobody needs to ask it here.
+NO_JUNK = {
+    "fit": "it trains: `test_training` has its refusals",
+    "epsilon_lower_bound": "it runs what it is given: `test_audit` has its refusals",
+}
+# A parameter is no record, and may be quoted.
+QUOTED = {
+    "classes",
+    "domain",
+    "orders",
+    "epsilons",
+    "output_distribution",
+    "neighbours",
+    "evaluate_after",
+}
+# What else is documented as an answer.
+WARNINGS = ("classes were read off the labels", "the interval will say next to nothing")
+ALSO = (datasets.DatasetUnavailable, ModuleNotFoundError)
+
+JUNK = [
+    pytest.param(module, name, id=f"{short_name(module)}-{name}")
+    for module, lists in LISTS.items()
+    for name, arguments in lists.WORKING_CALLS.items()
+    if arguments and name not in NO_JUNK and name not in getattr(lists, "NOT_CALLED", {})
+]
+
+
+def check_outcome(call, arguments, parameter):
+    """Call with junk: a result, or a refusal in words that repeats no record and changes none."""
+    before = {name: shown(value) for name, value in arguments.items()}
+    try:
+        call(**arguments)
+    except (ValueError, TypeError) as refusal:
+        message = str(refusal)
+        theirs = parameter in ("X", "y") and raised_in(refusal, "sklearn")
+        assert theirs or re.search(rf"\b{parameter}\b| must ", message), message
+        if parameter not in QUOTED and not isinstance(arguments[parameter], str | bytes | Number):
+            assert str(SECRET) not in message
+            assert SECRET_WORD not in message
+    except UserWarning as warning:
+        assert raised_in(warning, "sklearn") or str(warning).startswith(WARNINGS)  # noqa: PT017
+    except ALSO:
+        pass
+    after = {name: shown(value) for name, value in arguments.items()}
+    assert {name for name in before if before[name] != after[name]} == set()
+
+
+def shown(value):
+    """Return what would change if a call changed its argument."""
+    try:
+        return f"{type(value).__name__}: {value!r}"
+    except ValueError:
+        return f"{type(value).__name__} with a number too long to print"
+
+
+def raised_in(error, package):
+    [*_, last] = traceback.extract_tb(error.__traceback__)
+    return f"/{package}/" in last.filename
+
+
+def ask(module, name, data):
+    working = LISTS[module].WORKING_CALLS[name]
+    parameter = data.draw(st.sampled_from(sorted(working)), label="parameter")
+    values = st.one_of(strategies.junk, strategies.disguises(working[parameter]))
+    value = data.draw(values.map(Junk), label="value").value
+    check_outcome(find(module, name), {**working, parameter: value}, parameter)
+
+
+class Junk(NamedTuple):
+    """What hypothesis can print, whatever it is."""
+
+    value: object
+
+    def __repr__(self):
+        return shown(self.value)
+
+
+unhurried = {"deadline": None, "database": None, "suppress_health_check": [*HealthCheck]}
+few = settings(max_examples=25, derandomize=True, **unhurried)
+many = settings(max_examples=2000, **unhurried)
+
+
+@pytest.mark.parametrize(("module", "name"), JUNK)
+@few
+@given(data=st.data())
+def test_junk_is_taken_without_a_warning_or_refused_in_words(module, name, data):
+    ask(module, name, data)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("module", "name"), JUNK)
+@many
+@given(data=st.data())
+def test_much_junk_is_taken_without_a_warning_or_refused_in_words(module, name, data):
+    ask(module, name, data)

@@ -132,7 +132,10 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
     if given.dtype.kind not in "biufO":
         raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
     try:
-        rows = given.astype(float)
+        with np.errstate(over="ignore"):
+            rows = given.astype(float)
+    except OverflowError:
+        raise ValueError(f"{name} must hold probabilities in [0, 1], one is far above") from None
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold real numbers") from error
     if given.dtype != rows.dtype and (vanished := (rows == 0) & (given != 0)).any():
@@ -156,8 +159,9 @@ def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np
     """Return the pairs of row numbers as an (m, 2) array, or refuse them."""
     if not isinstance(neighbours, Iterable):
         raise TypeError(f"neighbours must be pairs of row numbers, got {type(neighbours).__name__}")
+    rows_named = neighbours if hasattr(neighbours, "dtype") else list(neighbours)
     try:
-        pairs = np.array(list(neighbours))
+        pairs = as_array("neighbours", rows_named)
     except ValueError as error:
         raise ValueError("neighbours must be pairs of row numbers") from error
     if pairs.size == 0:

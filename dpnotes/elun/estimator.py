@@ -24,6 +24,7 @@ from dpnotes._checks import (
     check_integer,
     check_seed,
     kind_of,
+    shown,
 )
 from dpnotes.elun._checks import check_size
 from dpnotes.elun._rules import MOST_NODES, uniform_rule
@@ -402,7 +403,8 @@ def fit_many(
     """
     if not isinstance(models, Iterable):
         raise TypeError(f"models must be a sequence of models, got {type(models).__name__}")
-    models = list(models)
+    if not isinstance(models, Sequence):
+        raise TypeError(f"models must be a sequence of models, got {type(models).__name__}")
     if not all(isinstance(model, PrivateLogisticRegression) for model in models):
         raise TypeError("models must be PrivateLogisticRegression")
     seeds = [model.random_state for model in models if model.random_state is not None]
@@ -644,7 +646,9 @@ def _validated(
         )
     for labels in y:
         _unquoted("y", labels)
-    return validate_data(model, X, *y, dtype=np.float64, reset=reset)
+    # What no double holds becomes infinite, and is refused as such.
+    with np.errstate(over="ignore"):
+        return validate_data(model, X, *y, dtype=np.float64, reset=reset)
 
 
 def _unquoted(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
@@ -682,10 +686,10 @@ def _check_classes(classes: Sequence | None) -> NDArray:
     array = as_array("classes", classes)
     try:
         found = np.unique(array)
-    except TypeError:
+    except (TypeError, ArithmeticError):
         raise TypeError("classes must be labels that can be sorted") from None
     if array.ndim != 1 or found.size != array.size or array.size < 2 or np.any(found != found):
-        raise ValueError(f"classes must be two labels or more, all different, got {classes!r}")
+        raise ValueError(f"classes must be two labels or more, all different, got {shown(classes)}")
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpnotes._checks import as_array, check_categories, check_integer, kind_of
+from dpnotes._checks import as_array, as_floats, check_categories, check_integer, kind_of
 
 AUC_TIES = ("half", "pessimistic")
 AP_TIES = ("grouped", "pessimistic")
@@ -49,6 +49,14 @@ def check_numbers(name: str, values: ArrayLike) -> NDArray:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers")
     return array
+
+
+def check_doubles(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return real numbers as doubles, all of them finite."""
+    numbers = as_floats(check_numbers(name, values))
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite numbers")
+    return numbers
 
 
 def check_lengths(name: str, values: NDArray, labels_name: str, labels: NDArray) -> None:

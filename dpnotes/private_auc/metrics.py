@@ -13,7 +13,7 @@ from dpnotes.private_auc._metric import (
     METRICS,
     ap_bound,
     auc_bound,
-    check_numbers,
+    check_doubles,
     check_size,
     discounted,
     exact_auc,
@@ -337,7 +337,7 @@ def binormal_roc(auc: float, false_positive_rate: ArrayLike) -> NDArray[np.float
     array([0.    , 0.4636, 0.883 , 1.    ])
     """
     auc = check_real("auc", auc, low=0.0, high=1.0, allowed="a number in [0, 1]")
-    rate = check_numbers("false_positive_rate", false_positive_rate).astype(float)
+    rate = check_doubles("false_positive_rate", false_positive_rate)
     if np.any((rate < 0) | (rate > 1)):
         raise ValueError("false_positive_rate must be in [0, 1]")
     inside = (rate > 0) & (rate < 1)
@@ -395,7 +395,7 @@ def reidentify_label(
     )
     candidates = _candidates(positives, negatives)
     if decimals is not None:
-        decimals = check_integer("decimals", decimals, low=0)
+        decimals = check_integer("decimals", decimals, low=0, high=math.inf)
         # More decimals than a double has change nothing, and numpy cannot count them.
         candidates = [np.round(found, min(decimals, 17)) for found in candidates]
     distances = [np.abs(found - published) for found in candidates]

@@ -24,7 +24,7 @@ from dpnotes._checks import (
     check_rng,
 )
 from dpnotes._coins import laplace, student_t
-from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, check_numbers, discounted
+from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, check_doubles, discounted
 
 CALIBRATIONS = ("exact", "nissim")
 FAMILIES = ("cauchy", "student-t", "laplace")
@@ -485,6 +485,7 @@ class MetricNoise:
             return self.scale(size) * -math.log1p(-confidence)
         return self.scale(size) * float(special.stdtrit(self.degrees, (1 + confidence) / 2))
 
+    @np.errstate(over="ignore")
     def log_density(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
         """Return the log-density of the noise at some distances from the metric.
 
@@ -506,13 +507,14 @@ class MetricNoise:
             If a number is out of range or of the wrong kind.
         """
         scale = self.scale(size)
-        apart = np.abs(check_numbers("apart", apart)) / scale
+        apart = np.abs(check_doubles("apart", apart)) / scale
         if self.family == "laplace":
             return -apart - math.log(2 * scale)
         v = self.degrees
         constant = math.lgamma((v + 1) / 2) - math.lgamma(v / 2) - math.log(v * math.pi) / 2
         return constant - (v + 1) / 2 * np.log1p(apart**2 / v) - math.log(scale)
 
+    @np.errstate(over="ignore")
     def tail(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
         """Return the probability that the noise is above some numbers.
 
@@ -533,7 +535,7 @@ class MetricNoise:
         ValueError, TypeError
             If a number is out of range or of the wrong kind.
         """
-        apart = check_numbers("apart", apart) / self.scale(size)
+        apart = check_doubles("apart", apart) / self.scale(size)
         if self.family == "laplace":
             half = np.exp(-np.abs(apart)) / 2
             return np.where(apart > 0, half, 1 - half)

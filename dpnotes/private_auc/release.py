@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import check_choice, check_integer, check_rng
-from dpnotes.private_auc._metric import (
-    METRIC,
-    METRICS,
-    MOST_RECORDS,
-    check_numbers,
-    split_scores,
-)
+from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, check_doubles, split_scores
 from dpnotes.private_auc.noise import MetricNoise, choose_noise
 from dpnotes.release import Release
 
@@ -260,7 +254,7 @@ def log_density(
     >>> bool(np.abs(one - other).max() <= 0.5)
     True
     """
-    output = check_numbers("output", output).astype(float)
+    output = check_doubles("output", output)
     allowed = METRIC[check_choice("metric", metric, METRICS)].ties
     ties = allowed[0] if ties is None else check_choice("ties", ties, allowed)
     positives, negatives = split_scores(labels, scores)

@@ -160,6 +160,8 @@ def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) 
     """
     check_kind("network", network, nn.Module, "a torch module")
     check_kind("inputs", inputs, torch.Tensor, "a tensor")
+    if inputs.ndim < 2:
+        raise ValueError(f"inputs must have a row for each record, got shape {(*inputs.shape,)}")
     batch_size = check_integer("batch_size", batch_size, low=1)
     network.eval()
     with torch.no_grad():

@@ -98,7 +98,7 @@ def _responses(
     images: np.ndarray, weights: torch.Tensor, offset: torch.Tensor, stride: int
 ) -> torch.Tensor:
     pooled = []
-    for batch in torch.from_numpy(images).split(500):
+    for batch in torch.from_numpy(np.require(images, requirements="W")).split(500):
         likeness = functional.conv2d(
             batch.permute(0, 3, 1, 2).float() / 255, weights, offset, stride
         )
