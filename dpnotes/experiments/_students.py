@@ -14,9 +14,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpnotes import datasets, pate
+from dpnotes import _layers, datasets, pate
 from dpnotes.experiments import _runs
-from dpnotes.training import layers
 
 CLASSES = 10
 _MARGIN = 2  # pixels by which an image may move
@@ -167,14 +166,14 @@ def _convnet(
     """Build a network a run; it takes (n, runs, 28, 28) and gives scores (runs, n, 10)."""
     stages: list[nn.Module] = []
     for inputs, outputs in pairwise((1, *widths)):
-        convolution = layers.Convolution(
+        convolution = _layers.Convolution(
             runs, inputs, outputs, 3, generator, padding=1, biased=False
         )
         # Maxima come first: what follows then has a quarter of the numbers to read.
         stages += [convolution, nn.MaxPool2d(2), nn.BatchNorm2d(runs * outputs), nn.ReLU()]
     side = 28 >> len(widths)
-    scores = layers.Linear(runs, widths[-1] * side**2, CLASSES, generator)
-    network = nn.Sequential(*stages, layers.PerRun(runs), scores)
+    scores = _layers.Linear(runs, widths[-1] * side**2, CLASSES, generator)
+    network = nn.Sequential(*stages, _layers.PerRun(runs), scores)
     return network.to(device, memory_format=torch.channels_last)
 
 

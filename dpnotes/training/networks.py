@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from dpnotes._checks import check_integer
+from dpnotes._layers import Convolution, Dropout, Images, Linear, PerRun
 from dpnotes.training._checks import check_kind
-from dpnotes.training.layers import Convolution, Dropout, Images, Linear, PerRun
 
 Builder = Callable[[int, torch.Generator], nn.Module]
 
