@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full lint lab refresh bench browser links clean FORCE
+.PHONY: help book test full bugs lint lab refresh bench browser links clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -25,8 +25,12 @@ book: $(READY) ## build the site into _build/html; a warning is an error
 test: $(READY) ## run the tests, the doctests and every notebook, and hold coverage to 95 %
 	@.ci/test $(PYTHON)
 
-full: ## every check as CI does it, and the long tests that CI leaves out
+full: ## every check as CI does it, the long tests that CI leaves out, and the planted bugs
 	@.ci/run --full
+	@$(MAKE) bugs
+
+bugs: $(READY) ## plant each bug of tests/mutants, and see that a test notices it
+	@$(PYTHON) tests/mutants/run.py
 
 lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m ruff check .
