@@ -395,7 +395,7 @@ def reidentify_label(
     )
     candidates = _candidates(positives, negatives)
     if decimals is not None:
-        decimals = check_integer("decimals", decimals, low=0, high=math.inf)
+        decimals = check_integer("decimals", decimals, low=0)
         # More decimals than a double has change nothing, and numpy cannot count them.
         candidates = [np.round(found, min(decimals, 17)) for found in candidates]
     distances = [np.abs(found - published) for found in candidates]
