@@ -73,9 +73,9 @@ def check_integer(name: str, value: int, *, low: int, high: int | None = None) -
     return int(value)
 
 
-def check_seed(name: str, seed: int | None, *, or_else: str = "None") -> int | None:
+def check_seed(name: str, seed: int | None, *, or_else: str = " or None") -> int | None:
     """Return a seed as an int, or None for a fresh one; a negative number is refused."""
-    allowed = f"an integer of at least 0 or {or_else}"
+    allowed = f"an integer of at least 0{or_else}"
     if seed is None:
         return None
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral):
@@ -93,7 +93,7 @@ def check_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
     """
     if isinstance(rng, np.random.Generator):
         return rng
-    return np.random.default_rng(check_seed("rng", rng, or_else="None or a numpy Generator"))
+    return np.random.default_rng(check_seed("rng", rng, or_else=", None or a numpy Generator"))
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -490,7 +490,7 @@ def _check_classes(classes: Sequence) -> np.ndarray:
     pair = list(classes)
     if "" in map(_kinds, pair) or len(set(map(_kinds, pair))) > 1:
         raise TypeError("classes must be two numbers, two booleans or two strings")
-    array = np.asarray(pair)
+    array = as_array("classes", pair)
     # An array may round a large integer beside a float, and make one label of two.
     if array.shape != (2,) or array.dtype.kind not in "biufU" or array.tolist() != pair:
         raise ValueError(

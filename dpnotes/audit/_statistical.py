@@ -133,7 +133,7 @@ def epsilon_lower_bound(
             f"delta {delta}, got {trials}"
         )
     # An unsigned number of numpy's would wrap around where the last runs are counted from the end.
-    trials = int(trials)
+    trials, confidence, delta = int(trials), float(confidence), float(delta)
     before = _definitions()
     runs = _run(mechanism, (dataset, neighbour), trials, check_rng(rng))
     if not all(map(operator.is_, before, _definitions())):

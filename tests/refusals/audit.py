@@ -1,6 +1,7 @@
 """What `dpnotes.audit` refuses."""
 
 import math
+from fractions import Fraction
 
 from refusals._tables import NOT_A_NUMBER, NOT_A_PROBABILITY, NOT_AN_INTEGER
 
@@ -44,7 +45,7 @@ WORKING_CALLS = {
         "neighbour": False,
         "trials": 40,
         "confidence": 0.95,
-        "delta": 0.0,
+        "delta": Fraction(0),
         "rng": 0,
     },
     "largest_certifiable_epsilon": {"trials": 40, "confidence": 0.95, "delta": 0.0},
