@@ -96,8 +96,9 @@ def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.nd
     """Draw whole numbers x with probability proportional to exp(-|x| / scale).
 
     The support is finite: its end lies between 700 and 1,400 scales, beyond which exact noise would
-    fall with a probability below 1e-304. So a claim of epsilon alone holds up to a delta of that
-    size, since the last values of one data set cannot occur for its neighbour.
+    fall with a probability below 1e-304. The last values of one data set cannot occur for its
+    neighbour, so a claim of epsilon alone holds up to a delta of exp(s - 700) where a record moves
+    the number by s scales: next to nothing, unless s itself is in the hundreds.
     """
     # Here, as a machine with a GPU may have no scipy, and flip coins all the same.
     from scipy import special

@@ -83,8 +83,10 @@ class _Mechanism:
         millionth of its scale (or 2^-30 votes, if that is more); a tie is decided by lot. The
         discrete noise costs no more than what `cost` says, up to 1e-13 nats a query for the rounded
         odds of the coins, and from a scale of 0.001 votes on, the labels have the distribution of
-        `output_distribution` up to about 1e-12. Discrete Laplace noise beyond 1,400 scales never
-        comes: exact noise would be there with a probability below 1e-304.
+        `output_distribution` up to about 1e-12. Discrete noise beyond 1,400 scales never comes:
+        exact noise would be there with a probability below 1e-304. So where one vote is hundreds of
+        scales the largest count always wins, and the cost, in the hundreds as well, promises
+        nothing.
 
         The draws are as good as numpy's generator, which is made for simulation: this is a teaching
         implementation and not one for secrets under attack.
