@@ -38,7 +38,7 @@ def sample(
     size : int, optional
         How many independent draws; each costs epsilon. By default a single one.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

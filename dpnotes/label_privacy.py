@@ -97,7 +97,7 @@ def privatize(
         What a label may be, known in public: two different numbers, booleans or strings, such as
         (0, 1), (False, True) or ("well", "ill").
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def exponential(
     classes : sequence of two labels
         What a label may be, as in `privatize`.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

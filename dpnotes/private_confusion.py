@@ -91,7 +91,7 @@ def release_confusion_matrix(
     epsilon : float
         The privacy cost, at least 1e-9 and finite.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

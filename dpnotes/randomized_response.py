@@ -100,7 +100,7 @@ def privatize(
     categories : int
         The number of possible answers, at least 2.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def two_coin(values: ArrayLike, *, rng: np.random.Generator | int | None = None)
     values : array_like of bool, or of int in {0, 1}
         The true answers.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

@@ -210,7 +210,7 @@ def perturb(
     p, q : float
         Probabilities of reporting a 1 for a true 1 and a true 0, with 0 < q < p < 1.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
@@ -367,7 +367,7 @@ def simulate_ones(
     n : int, optional
         The number of reports, if some people are in no category. By default the sum of `counts`.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

@@ -35,7 +35,7 @@ def l2_laplace_noise(
     size : int, optional
         How many independent vectors. By default a single one.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def coordinate_laplace_noise(
     size : int, optional
         How many independent vectors. By default a single one.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

@@ -65,7 +65,7 @@ class _Mechanism:
         votes : array_like of whole numbers, shape (classes,) or (queries, classes)
             The votes.
         rng : Generator, int or None
-            Where the randomness comes from, as in `numpy.random.default_rng`.
+            Where the randomness comes from; None asks the system for a fresh start.
 
         Returns
         -------
@@ -523,7 +523,7 @@ class ConfidentGNMax(_Mechanism):
             How many queries are answered at most: the first so many. Those after them count as not
             answered. By default there is no limit.
         rng : Generator, int or None
-            Where the randomness comes from, as in `numpy.random.default_rng`.
+            Where the randomness comes from; None asks the system for a fresh start.
 
         Returns
         -------

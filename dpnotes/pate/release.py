@@ -439,7 +439,7 @@ def release_cost(
     scale : float, optional
         The deviation of the noise, in smooth sensitivities, from 1e-9 to 1e9.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

@@ -30,7 +30,7 @@ def partition(
     teachers : int
         The number of teachers, at least 1.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------

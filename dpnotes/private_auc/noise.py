@@ -549,7 +549,7 @@ class MetricNoise:
         size : int
             The number of records of the class that decides, at least 0.
         rng : Generator, int or None
-            Where the randomness comes from, as in `numpy.random.default_rng`.
+            Where the randomness comes from; None asks the system for a fresh start.
 
         Returns
         -------

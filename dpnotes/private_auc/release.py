@@ -106,7 +106,7 @@ def release_auc(
         privacy. It decides the family of the noise and nothing else: without it, one is taken that
         is good at every size.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def release_average_precision(
     guess : int, optional
         A *public* guess of the number of positives.
     rng : Generator, int or None
-        Where the randomness comes from, as in `numpy.random.default_rng`.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
