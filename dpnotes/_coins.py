@@ -111,6 +111,7 @@ def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.nd
     return np.bitwise_xor(drawn, -negative.view(np.int8), out=drawn)
 
 
+@np.errstate(over="ignore")
 def discrete_gaussian(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
     """Draw whole numbers x with probability proportional to exp(-x^2 / (2 scale^2)).
 
