@@ -317,6 +317,20 @@ def test_the_largest_domain_does_not_overflow():
     assert abs(lies - 2000 * share) <= 5 * math.sqrt(2000 * share * (1 - share))
 
 
+def test_a_domain_so_large_that_two_categories_could_overflow_is_refused():
+    calls = [
+        lambda k: privatize([0], 42.0, categories=k),
+        lambda k: estimate([0], 42.0, categories=k),
+        lambda k: output_distribution(42.0, k),
+        lambda k: keep_probability(42.0, k),
+    ]
+    for call in calls:
+        with pytest.raises(
+            ValueError, match=r"categories must be an integer in \[2, 46116860184273"
+        ):
+            call(2**62 + 1)
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3), (3, 1, 2)])
 @pytest.mark.parametrize("mechanism", ["two", "many", "coins"])
 def test_reports_have_the_shape_of_the_truth(shape, mechanism):

@@ -266,6 +266,32 @@ def test_what_has_no_order_is_refused_since_columns_have_one(kind):
         encode(kind(ANSWERS), DRINKS)
 
 
+class Tensor:
+    """One category in an array that, like a tensor, has a hash and answers with arrays."""
+
+    def __init__(self, *entries):
+        self.entries = np.array(entries)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.entries
+
+    def __eq__(self, other):
+        return self.entries == other
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("array", [Tensor("tea"), Tensor("tea", "milk"), np.array("tea")])
+def test_an_array_among_categories_is_refused_wherever_it_stands(place, array):
+    among = [*DRINKS[:place], array, *DRINKS[place:2]]
+    for missing in ("raise", "zero"):
+        with pytest.raises(TypeError, match="values must hold single categories; one is an array"):
+            encode(among, DRINKS, missing=missing)
+    with pytest.raises(TypeError, match="domain must hold single categories; one is an array"):
+        encode(ANSWERS, among)
+
+
 # Perturbing.
 
 
