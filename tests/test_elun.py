@@ -471,6 +471,29 @@ def test_loud_noise_halves_the_sensitivity_and_never_more():
     assert charged - free == pytest.approx(2 * 1e-3 / 0.05)
 
 
+@pytest.mark.parametrize("unit", [2.0**-7, 0.25, 16.0])
+@pytest.mark.parametrize("scale", [0.0, 0.03, 0.6, 40.0])
+def test_the_sensitivity_is_that_of_the_same_rows_in_another_unit(unit, scale):
+    # Longer rows have shorter weights, of which noise and sensitivity are parts.
+    found, other = (
+        logistic_sensitivity(
+            1.5 * c,
+            0.05 * c**2,
+            300,
+            noise_scale=scale / c,
+            dimension=4,
+            nodes=30,
+            gradient_tolerance=1e-4 * c,
+        )
+        for c in (1.0, unit)
+    )
+    assert other * unit == pytest.approx(found, rel=1e-12)
+    plain, other = (
+        sensitivity(1.5 * c, 0.05 * c**2, 300, gradient_tolerance=1e-4 * c) for c in (1.0, unit)
+    )
+    assert other * unit == pytest.approx(plain, rel=1e-12)
+
+
 def test_no_noise_is_too_loud_for_a_sensitivity():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
