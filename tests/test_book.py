@@ -409,6 +409,8 @@ def test_gpu(): pass
 @pytest.mark.browser
 def test_browser(): pass
 """
+# None of those that are installed takes part: their imports take longer than the tests.
+NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 LACKING = ["data for needs-mnist", "a CUDA device", "a browser"]
 
 
@@ -421,19 +423,26 @@ def poor(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "empty").mkdir()
     (tmp_path / "torch.py").write_text("class cuda:\n    is_available = staticmethod(bool)\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  gpu: x\n  browser: x\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  gpu: x\n  browser: x\n  timeout: x\n")
     (tmp_path / "test_marked.py").write_text(MARKED)
     cells = [code("print(1)", printed("1\n")), code("1 / 0", tags=["needs-mnist"], count=2)]
     cells = [{**cell, "id": f"cell-{n}"} for n, cell in enumerate(cells)]
     refresh.write(tmp_path / "small.ipynb", refresh.normalise({"cells": cells}, {}))
 
     def run(**variables):
-        nothing = {"PYTHONPATH": "", "PYTEST_ADDOPTS": "", "CI": ""}
+        nothing = {"PYTHONPATH": "", "PYTEST_ADDOPTS": "", "CI": "", **NO_PLUGINS}
         here = {key: value for key, value in os.environ.items() if not key.startswith("DPNOTES")}
         empty = str(tmp_path / "empty")
         here |= nothing | {"XDG_CACHE_HOME": empty, "DPNOTES_DATA": empty, "PATH": empty}
         command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider"]
-        command += ["--nbval", "--nbval-current-env", "small.ipynb", "test_marked.py"]
+        command += [
+            "-p",
+            "nbval.plugin",
+            "--nbval",
+            "--nbval-current-env",
+            "small.ipynb",
+            "test_marked.py",
+        ]
         return subprocess.run(
             command, cwd=tmp_path, env=here | variables, check=False, capture_output=True, text=True
         )
@@ -484,7 +493,7 @@ def test_a_test_marked_full_runs_only_where_it_is_asked_for(tmp_path, asked, ran
     done = subprocess.run(
         command,
         cwd=tmp_path,
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTEST_ADDOPTS": "", **NO_PLUGINS},
         check=False,
         capture_output=True,
         text=True,
