@@ -318,6 +318,25 @@ def test_an_array_that_could_not_hold_the_classes_is_refused_by_its_type(labels)
         privatize(labels, 1.0)
 
 
+@pytest.mark.parametrize(
+    "classes",
+    [
+        *((2**53 + 1, 0.5), (0.5, -(2**53) - 1), (2**53, 2.0**53), (2**53 + 1, 2.0**53)),
+        *(("well", "well\0"), ("\0", "ill"), (2**64 - 1, -1), (Fraction(1, 3), 1)),
+    ],
+)
+def test_classes_that_one_array_would_round_or_cut_are_refused(classes):
+    calls = [
+        lambda: privatize([classes[0]], 1.0, classes=classes),
+        lambda: exponential([classes[0]], 1.0, classes=classes),
+        lambda: exponential([classes[0]], 1.0, method="two-step", classes=classes),
+        lambda: label_privacy.estimate([classes[0]], 1.0, classes=classes),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"classes must be two .*labels"):
+            call()
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_estimates_are_unbiased_with_exactly_the_stated_variance(epsilon):
     truth = ["ill", "well", "well"]
