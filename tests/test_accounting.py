@@ -211,6 +211,14 @@ def test_hardly_any_noise_costs_next_to_half_the_square():
     assert float(gaussian_cost(1e200, 1e-5)) == math.inf
 
 
+@pytest.mark.parametrize("mu", [0.9e8, 1.1e8, 1e9, 1e10])
+def test_hardly_any_noise_pays_for_its_tail_too(mu):
+    # The second term of delta is below 1e-8 here, so this much is needed.
+    needed = -mu * stats.norm.ppf(1e-5)
+    for cost in (gaussian_cost(mu, 1e-5), epsilon_from_zcdp(mu * mu / 2, 1e-5)):
+        assert needed * (1 - 1e-6) <= float(cost) - mu * mu / 2 <= 1.2 * needed
+
+
 def test_the_least_noise_that_a_double_holds_costs_infinitely_much():
     assert float(compose_gaussian(5e-324, 3, 1e-5)) == math.inf
     assert float(compose_gaussian(5e-324, 0, 1e-5)) == 0.0
@@ -299,6 +307,26 @@ def test_batches_cost_as_much_as_full_data_at_most_and_replacing_more_than_addin
     everybody = float(compose_subsampled_gaussian(5.0, 1 - 1e-12, 10, 1e-5))
     assert everybody == pytest.approx(float(compose_gaussian(2.5, 10, 1e-5)), rel=1e-3)
     assert float(compose_subsampled_gaussian(1.0, 0.01, 0, 1e-5)) == 0.0
+
+
+@pytest.mark.parametrize(("sigma", "probability"), [(3.0, 0.1)])
+def test_one_batch_costs_no_less_than_the_integral_and_hardly_more(sigma, probability):
+    pytest.importorskip("dp_accounting")
+    x = np.linspace(-10 * sigma - 1, 10 * sigma + 1, 20_001)
+
+    def density(term):
+        chances = (1 - probability) * stats.norm.pdf(x, 0, sigma)
+        return chances + probability * stats.norm.pdf(x, term, sigma)
+
+    for neighbours, pairs in {"replaced": [(1, -1)], "added": [(1, 0), (0, 1)]}.items():
+        needed = max(
+            smallest_epsilon(np.log(here / there), here * (x[1] - x[0]), 1e-3)
+            for here, there in [(density(one), density(other)) for one, other in pairs]
+        )
+        cost = float(
+            compose_subsampled_gaussian(sigma, probability, 1, 1e-3, neighbours=neighbours)
+        )
+        assert needed * (1 - 1e-6) <= cost <= needed + 2e-4 / min(1, sigma) ** 2
 
 
 @pytest.mark.parametrize(("sigma", "steps"), [(0.01, 1), (0.3, 20_000), (50.0, 20_000)])
@@ -559,6 +587,29 @@ def test_a_cost_that_is_none_is_refused(kind, epsilon, delta, error, name):
         kind(epsilon, delta)
 
 
+@pytest.mark.parametrize("name", ["order", "answered"])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(-1.0, ValueError), (math.inf, ValueError), ("1", TypeError), (True, TypeError),
+     (False, TypeError), ("", TypeError), ([], TypeError)],
+)  # fmt: skip
+def test_a_secret_cost_of_no_order_or_no_number_of_answers_is_refused(name, value, error):
+    fields = {"epsilon": 1.0, "delta": 1e-5, "order": 2.0, "answered": 3.0}
+    with pytest.raises(error, match=name):
+        SecretCost(**fields | {name: value})
+
+
+def test_a_secret_cost_says_what_is_not_known():
+    for order in (0, 0.0, math.nan):
+        with pytest.raises(ValueError, match="order must be a positive number or None"):
+            SecretCost(1.0, 1e-5, order, 3.0)
+    cost = SecretCost(np.float32(1), 0, None, math.nan)
+    assert cost.order is None
+    assert math.isnan(cost.answered)
+    assert type(cost.epsilon) is type(cost.delta) is float
+    assert type(SecretCost(1, 0, 2, 3).order) is type(SecretCost(1, 0, 2, 3).answered) is float
+
+
 GOOD = {
     laplace_rdp: {"loss": 0.1, "orders": [2, 4]},
     epsilon_from_rdp: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
@@ -619,8 +670,9 @@ def test_what_is_out_of_range_or_of_the_wrong_kind_is_refused_by_name(function, 
 
 
 def test_too_many_different_epsilons_are_refused_rather_than_waited_for():
-    with pytest.raises(ValueError, match="few different values"):
-        compose(np.linspace(0.1, 0.2, 10_001), 1e-5)
+    for times, values in ((1, 10_001), (101, 100)):
+        with pytest.raises(ValueError, match="few different values"):
+            compose(np.repeat(np.linspace(0.1, 0.2, values), times), 1e-5)
 
 
 def test_binomial_sums_are_those_of_scipy():

@@ -20,7 +20,7 @@ from scipy import integrate, optimize, special, stats
 
 from dpnotes import _coins, accounting, datasets, pate
 from dpnotes.audit import exact_delta, exact_epsilon
-from dpnotes.pate import _distribution, _drawing, _moments, release
+from dpnotes.pate import _distribution, _drawing, _moments, mechanisms, release
 
 needs_accounting = pytest.mark.skipif(
     importlib.util.find_spec("dp_accounting") is None, reason="dp-accounting is not installed"
@@ -96,7 +96,7 @@ def test_a_record_less_deals_nearly_all_records_anew():
 
 
 @pytest.mark.parametrize("teachers", [1, 7, 255, 256, 600])
-@pytest.mark.parametrize("classes", [2, 10, 33, 300])
+@pytest.mark.parametrize("classes", [2, 10, 33, 257])
 @pytest.mark.parametrize("queries", [1, 50, 3000])
 def test_votes_are_counted_as_bincount_counts_them(teachers, classes, queries):
     predictions = np.random.default_rng(0).integers(0, classes, size=(teachers, queries))
@@ -318,6 +318,13 @@ def test_only_the_largest_that_are_equal_share_a_lot():
     assert not places[::2].any()
     assert counts_fit(np.bincount(places[1::2])[[1, 3, 4]], np.full(3, 1 / 3))
     assert set(places[1::2].tolist()) == {1, 3, 4}
+
+
+def test_the_only_tie_of_a_block_is_decided_by_lot_too():
+    noisy, rng = np.array([[7, 3], [7, 5], [2, 5], [1, 9]]), np.random.default_rng(3)
+    places = np.array([_drawing._places_of_largest(noisy, rng) for _ in range(400)])
+    assert counts_fit(np.bincount(places[:, 0], minlength=2), [0.5, 0.5])
+    assert (places[:, 1] == 3).all()
 
 
 @given(scale=st.floats(1e-9, 1e9))
@@ -1014,6 +1021,12 @@ def test_where_no_noise_is_loud_enough_or_the_least_is_too_loud():
     assert ask.sigma == pytest.approx(1e-9, rel=1e-6, abs=0)
 
 
+def test_behind_a_jump_of_the_cost_the_louder_noise_is_taken():
+    for jump in (0.1234, 0.5, 0.987):
+        found = mechanisms._cross(lambda noise, jump=jump: 1.0 if noise < jump else -0.2, 0.0, 1.0)
+        assert jump <= found < jump + 2e-7
+
+
 # What it costs at these votes.
 
 
@@ -1617,6 +1630,21 @@ def test_no_votes_make_a_release_raise():
 def test_parameters_for_which_nothing_is_proved_are_refused(change, words):
     with pytest.raises(ValueError, match=words):
         pate.release_cost(votes=[[50, 10]] * 9, **RELEASE | change, answered=[True] * 9, rng=0)
+
+
+@pytest.mark.parametrize("order", [6.0, 5.0, 20.0])
+def test_whether_an_order_is_refused_depends_on_no_votes(order):
+    # Of two classes order 6 meets the conditions, or not, other than of more.
+    conditions = {all(pate.gnmax_sensitivity_conditions(6, order, k)) for k in (2, 3, 4)}
+    ask, outcomes = pate.ConfidentGNMax(20, 15, 6), set()
+    for votes in ([60, 0, 0, 0], [40, 20, 0, 0], [20, 20, 20, 0], [15, 15, 15, 15]):
+        try:
+            pate.release_cost(ask, [votes] * 9, 1e-5, answered=[True] * 9, order=order, rng=0)
+            outcomes.add("released")
+        except ValueError as error:
+            outcomes.add(str(error))
+    assert len(outcomes) == 1
+    assert len(conditions) == (2 if order == 6 else 1)
 
 
 # The published analyses, on the votes that the authors released.

@@ -237,10 +237,26 @@ def test_single_precision_is_as_good_as_its_scores(loss, n):
     assert furthest(slopes, exact_slopes) < (5e-6 if loss in SMOOTH else 1e-6)
 
 
-def test_both_classes_meeting_on_a_kink_get_the_mean_of_its_slopes():
+@pytest.mark.parametrize("way", ["by row", "all rows at once"])
+def test_both_classes_meeting_on_a_kink_get_the_mean_of_its_slopes(way, request):
+    if way == "all rows at once":
+        request.getfixturevalue("all_rows_at_once")
     scores, labels = torch.tensor([1.0, 1.0, 0.0, 0.0]), torch.tensor([1, 1, -1, -1])
     _, slopes = value_and_slopes(auc_risk, scores, labels, hinge_loss)
     assert slopes.tolist() == [-0.25, -0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
+@pytest.mark.parametrize("n", [40, 300])
+def test_a_row_that_reaches_a_kink_counts_beside_rows_that_do_not(loss, n):
+    scores, labels = draw(n, runs=3)
+    # Differences up to some 5, 300 and 0.05.
+    scores *= torch.tensor([[1.0], [60.0], [0.01]])
+    value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+    for row in range(3):
+        expected, own = value_and_slopes(all_pairs, scores[row], labels[row], loss)
+        torch.testing.assert_close(value[row], expected, rtol=1e-12, atol=1e-13)
+        torch.testing.assert_close(slopes[row], own, rtol=1e-9, atol=1e-14)
 
 
 @every_loss
