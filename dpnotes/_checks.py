@@ -196,12 +196,23 @@ def _converted(name: str, values: ArrayLike) -> np.ndarray:
 
 def _exactly(array: np.ndarray, values: list | tuple, *, whole: bool) -> np.ndarray:
     """Return a list with whole numbers, none of them rounded for the sake of its neighbours."""
-    if not (np.abs(array) > _EXACT).any():
+    # What was rounded to the bound itself does not show that it was above.
+    if not (np.abs(array) >= _EXACT).any():
         return array.astype(np.int64) if whole and array.dtype.kind == "f" else array
-    entries = np.array(values, dtype=object)
-    if any(isinstance(v, Integral) and not -_MOST <= v <= _MOST for v in entries.flat):
+    entries = as_objects(values)
+    if any(isinstance(v, Integral) and not -_MOST - 1 <= v <= _MOST for v in entries.flat):
         return entries
     return entries.astype(np.int64) if whole else array
+
+
+def as_objects(values: list | tuple) -> np.ndarray:
+    """Return the entries of nested lists as they are; of an array without a dimension its number.
+
+    Left in its array it would not be known for a whole number, and could wrap around.
+    """
+    entries = np.array(values, dtype=object)
+    entries.flat = [v[()] if isinstance(v, np.ndarray) else v for v in entries.flat]
+    return entries
 
 
 def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarray:

@@ -13,7 +13,15 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpnotes._checks import as_array, check_epsilon, check_integer, check_rng, is_finite, kind_of
+from dpnotes._checks import (
+    as_array,
+    as_objects,
+    check_epsilon,
+    check_integer,
+    check_rng,
+    is_finite,
+    kind_of,
+)
 from dpnotes._coins import flip_each
 
 
@@ -161,8 +169,8 @@ def _half_gaps(utilities: ArrayLike) -> np.ndarray:
     if array.dtype.kind in "iu":
         best = array.max(axis=-1, keepdims=True).astype(np.uint64)
         return -(best - array.astype(np.uint64)).astype(float) / 2
-    if isinstance(utilities, list | tuple) and float(np.abs(array).max()) > 2.0**53:
-        return _exact_half_gaps(np.array(utilities, dtype=object))
+    if isinstance(utilities, list | tuple) and float(np.abs(array).max()) >= 2.0**53:
+        return _exact_half_gaps(as_objects(utilities))
     wide = array.astype(np.promote_types(array.dtype, float))
     return wide / 2 - wide.max(axis=-1, keepdims=True) / 2
 

@@ -371,6 +371,15 @@ def test_a_list_of_whole_numbers_keeps_each_of_them_whatever_the_others_are():
         assert nested.tolist() == [[large], [int(others[0])]]
 
 
+@pytest.mark.parametrize("first", [2**53 - 2, 2**54 - 4, 2**60 - 2])
+def test_no_whole_number_is_rounded_where_those_of_doubles_end(first):
+    for large in range(first, first + 9):
+        for values in ([large, np.uint64(0)], [-large, np.uint64(5)], [[np.uint64(7)], [large]]):
+            found = as_array("values", values)
+            assert found.dtype == np.int64
+            assert found.ravel().tolist() == np.array(values, dtype=object).ravel().tolist()
+
+
 @pytest.mark.parametrize("other", [0, -1, 0.5, np.uint64(3), np.float32(2), 2**70])
 @pytest.mark.parametrize("large", [2**63, 2**70, np.uint64(2**63), 10**30, -(2**70)])
 def test_a_whole_number_beyond_64_bits_is_refused_whatever_stands_beside_it(large, other):
@@ -378,6 +387,20 @@ def test_a_whole_number_beyond_64_bits_is_refused_whatever_stands_beside_it(larg
         assert as_array("values", values).dtype == object
         with pytest.raises(TypeError, match="counts must be numbers"):
             check_counts("counts", values)
+
+
+@pytest.mark.parametrize("other", [0, 0.5, np.uint64(3), np.float32(2)])
+def test_the_lowest_number_of_64_bits_is_taken_whatever_stands_beside_it(other):
+    for values in ([-(2**63)], [-(2**63), other], [[other], [-(2**63)]]):
+        assert as_array("values", values).dtype.kind in "if"
+
+
+def test_a_number_in_an_array_of_its_own_does_not_wrap_around():
+    beyond = np.array(2**63, dtype=np.uint64)
+    for values in ([beyond], [beyond, 1], [0.5, beyond], [[beyond], [1]]):
+        assert as_array("values", values).dtype == object
+    within = as_array("values", [np.array(2**62 + 1, dtype=np.uint64), -1])
+    assert within.tolist() == [2**62 + 1, -1]
 
 
 @pytest.mark.parametrize("other", [1, 0.5, np.int8(1), [1]])

@@ -91,6 +91,7 @@ def test_whole_numbers_beside_a_fraction_are_not_rounded():
         rows,
         [tuple(row) for row in rows],
         [[np.int64(row[0]), *row[1:]] for row in rows],
+        [[np.array(row[0]), *row[1:]] for row in rows],
     ):
         distribution = output_distribution(table, 1.0)
         np.testing.assert_array_equal(distribution, output_distribution(gaps, 1.0))
@@ -102,6 +103,16 @@ def test_whole_numbers_beside_a_fraction_are_not_rounded():
     far = output_distribution([2**60, 1e308, -1e308], 1.0, sensitivity=1e308)
     expected = output_distribution([0.0, 1.0, -1.0], 1.0)
     np.testing.assert_allclose(far, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("best", range(2**53 - 2, 2**53 + 4))
+def test_whole_numbers_where_those_of_doubles_end_are_one_apart_beside_a_fraction(best, sign):
+    # The first of them that a double cannot hold is rounded to the last one that it can.
+    first, second = sorted((sign * best, sign * (best - 1)), reverse=True)
+    far = -1e300
+    found = output_distribution([first, second, far + 0.5], 1.0)
+    np.testing.assert_array_equal(found, output_distribution([0.0, -1.0, far], 1.0))
 
 
 def test_the_whole_range_of_integers_is_no_wrap_around():
