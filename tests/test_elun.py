@@ -1402,6 +1402,23 @@ def test_models_that_differ_in_data_preparation_do_not_share_a_solution(points):
         assert np.array_equal(released(alone), released(many))
 
 
+@pytest.mark.parametrize("calibration", ["sharp", "lipschitz"])
+@pytest.mark.parametrize("expectation", ["draws", "quadrature"])
+def test_models_that_average_over_other_draws_do_not_share_a_solution(
+    points, calibration, expectation
+):
+    # With one tolerance and one scale for all, nothing but the draws tells them apart.
+    options = {"calibration": calibration, "gradient_tolerance": 1e-3, "expectation": expectation}
+    models = [
+        PrivateLogisticRegression(0.02, **options, draws=draws, random_state=draws)
+        for draws in (1, 2, 7, 50)
+    ]
+    if calibration == "lipschitz":
+        assert len({model.guarantee(*points[0].shape).noise_scale for model in models}) == 1
+    for many in fit_many(models, *points):
+        assert np.array_equal(released(clone(many).fit(*points)), released(many))
+
+
 def test_no_models_need_no_data_and_others_are_refused(points):
     assert fit_many([], *points) == []
     with pytest.raises(TypeError, match="models must be PrivateLogisticRegression"):
