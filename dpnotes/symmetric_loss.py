@@ -536,7 +536,8 @@ class _PairedMean(torch.autograd.Function):
         total = torch.zeros((), dtype=torch.float64, device=pos.device)
         slopes_pos, slopes_neg = [], torch.zeros_like(neg, dtype=torch.float64)
         for rows in pos.split(max(1, _CHUNK // max(1, len(neg)))):
-            with torch.enable_grad():
+            # Where nothing shall be recorded, the slopes are still needed here.
+            with torch.inference_mode(False), torch.enable_grad():
                 margins = (rows.detach()[:, None] - neg.detach()).requires_grad_()
                 losses = loss(margins).sum(dtype=torch.float64)
             [slopes] = torch.autograd.grad(losses, margins)

@@ -396,6 +396,17 @@ def test_a_loss_of_ones_own_is_taken_over_all_pairs():
         torch.testing.assert_close(slopes, expected_slopes)
 
 
+@every_loss
+@pytest.mark.parametrize("n", [40, 300])
+def test_a_risk_is_the_same_where_torch_records_nothing(loss, n):
+    expected = auc_risk(*draw(n, runs=2), loss)
+    for records_nothing in (torch.no_grad, torch.inference_mode):
+        with records_nothing():
+            found = auc_risk(*draw(n, runs=2), loss)
+        assert not found.requires_grad
+        assert torch.equal(found, expected)
+
+
 def test_a_partial_with_unnamed_arguments_is_taken_as_it_is():
     scores, labels = draw(400)
     swapped = partial(torch.sub, torch.tensor(1.0, dtype=torch.float64))
