@@ -40,13 +40,13 @@ class Forks:
         return np.array([heads])
 
 
-def realised_distribution(monkeypatch, draw):
+def realised_distribution(monkeypatch, draw, module=exponential_mechanism):
     """Return the exact probability of every outcome: try both ways at each fork of the tree."""
     chances, undecided = Counter(), [()]
     while undecided:
         path = undecided.pop()
         forks = Forks(path)
-        monkeypatch.setattr(exponential_mechanism, "flip_each", forks)
+        monkeypatch.setattr(module, "flip_each", forks)
         try:
             outcome = draw()
         except UndecidedError:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from laws import counts_fit, realised_bytes
+from laws import counts_fit, realised_bytes, realised_distribution
 from refusals import pate as refusals
 from scipy import integrate, optimize, special, stats
 
@@ -186,6 +186,16 @@ def test_the_distribution_of_many_classes_takes_little_memory():
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("cells", [1, 50, 700])
+def test_points_in_blocks_give_the_same_distribution(noise, cells, monkeypatch):
+    table = np.array([[30, 22, 25, 25, 0], [9, 9, 9, 9, 9], [300, 0, 1, 2, 3]])
+    whole = _distribution.log_distribution(table, 9.0, noise)
+    monkeypatch.setattr(_distribution, "_CELLS", cells)
+    found = _distribution.log_distribution(table, 9.0, noise)
+    np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_quadrature_is_as_right_for_thousands_of_classes(noise):
     rng, many = np.random.default_rng(5), 2000
     before = time.process_time()
@@ -325,6 +335,18 @@ def test_the_only_tie_of_a_block_is_decided_by_lot_too():
     places = np.array([_drawing._places_of_largest(noisy, rng) for _ in range(400)])
     assert counts_fit(np.bincount(places[:, 0], minlength=2), [0.5, 0.5])
     assert (places[:, 1] == 3).all()
+
+
+@pytest.mark.parametrize(
+    "votes", [[0, 90], [90, 0], [7, 7], [0, 50, 3], [60, 0, 0, 1, 59], [5] * 7]
+)
+def test_however_rare_a_label_is_its_coins_have_its_probability(votes, monkeypatch):
+    ask = pate.GumbelMax(1.0)
+    expected = ask.output_distribution(votes)
+    realised = realised_distribution(monkeypatch, lambda: ask.answer(votes, rng=0), _drawing)
+    found = [float(realised[label]) for label in range(len(votes))]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert sum(realised.values()) == 1
 
 
 @given(scale=st.floats(1e-9, 1e9))

@@ -197,6 +197,12 @@ def test_no_epsilon_is_too_large():
     assert confusion_metrics(matrix)["accuracy"].value == 1.0
 
 
+@pytest.mark.parametrize(("labels", "predictions"), [(3, 1), (1, 3), (2, 3)])
+def test_labels_and_predictions_of_different_length_are_refused(labels, predictions):
+    with pytest.raises(ValueError, match="predictions must have the shape of labels"):
+        release_confusion_matrix([1] * labels, [1] * predictions, 1.0)
+
+
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, math.nan, math.inf])
 def test_a_matrix_with_no_valid_epsilon_is_refused(epsilon):
     with pytest.raises(ValueError, match="epsilon must be"):
