@@ -254,7 +254,7 @@ def ber_risk(
         If the shapes differ, a label is neither -1 nor +1, or a class is missing.
     TypeError
         If scores are not a tensor of float32 or float64, labels not one of numbers, the loss not
-        callable, or `check` not a boolean.
+        callable or not taken element by element, or `check` not a boolean.
 
     Notes
     -----
@@ -266,7 +266,7 @@ def ber_risk(
     tensor(2.2500)
     """
     positive, negative = _class_weights(*_class_members(scores, labels, loss, check))
-    losses = loss(torch.where(positive > 0, scores, -scores))
+    losses = _losses(loss, torch.where(positive > 0, scores, -scores))
     return ((positive + negative) * losses).sum(-1).to(scores.dtype) / 2
 
 
@@ -317,7 +317,7 @@ def auc_risk(
     if loss is square_loss:
         return _mean_square(scores, positive, negative)
     if scores.shape[-1] <= _FEW:
-        losses = loss(scores.unsqueeze(-1) - scores.unsqueeze(-2)).to(positive.dtype)
+        losses = _losses(loss, scores.unsqueeze(-1) - scores.unsqueeze(-2)).to(positive.dtype)
         return torch.einsum("...i,...ij,...j", positive, losses, negative).to(scores.dtype)
     if scores.ndim == 1:
         return _PairedMean.apply(scores[labels > 0], scores[labels < 0], loss)
@@ -539,7 +539,7 @@ class _PairedMean(torch.autograd.Function):
             # Where nothing shall be recorded, the slopes are still needed here.
             with torch.inference_mode(False), torch.enable_grad():
                 margins = (rows.detach()[:, None] - neg.detach()).requires_grad_()
-                losses = loss(margins).sum(dtype=torch.float64)
+                losses = _losses(loss, margins).sum(dtype=torch.float64)
             [slopes] = torch.autograd.grad(losses, margins)
             total += losses.detach()
             slopes_pos.append(slopes.sum(1, dtype=torch.float64))
@@ -611,6 +611,14 @@ def _check_labels(labels: torch.Tensor, positive: torch.Tensor, negative: torch.
     for name, members in {"+1": positive, "-1": negative}.items():
         if not bool(members.any(-1).all()):
             raise ValueError(f"labels must hold both classes; class {name} is missing")
+
+
+def _losses(loss: Loss, margins: torch.Tensor) -> torch.Tensor:
+    """Return the losses of margins, or refuse a loss that is not taken element by element."""
+    losses = loss(margins)
+    if not isinstance(losses, torch.Tensor) or losses.shape != margins.shape:
+        raise TypeError("loss must return a tensor of the shape of its margin")
+    return losses
 
 
 def _check_margin(margin: torch.Tensor) -> torch.Tensor:

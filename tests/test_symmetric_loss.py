@@ -407,6 +407,14 @@ def test_a_risk_is_the_same_where_torch_records_nothing(loss, n):
         assert torch.equal(found, expected)
 
 
+@pytest.mark.parametrize("n", [40, 300])
+@pytest.mark.parametrize("risk", [ber_risk, auc_risk])
+def test_a_loss_that_is_not_taken_element_by_element_is_refused(risk, n):
+    for loss in (torch.mean, lambda margin: margin[:1], lambda margin: 0.0):
+        with pytest.raises(TypeError, match="loss must return a tensor of the shape"):
+            risk(*draw(n), loss)
+
+
 def test_a_partial_with_unnamed_arguments_is_taken_as_it_is():
     scores, labels = draw(400)
     swapped = partial(torch.sub, torch.tensor(1.0, dtype=torch.float64))
