@@ -191,6 +191,7 @@ PLANTED = {
             page(code(MODULE + "rr.privatize([0], 1.0)")),
             page(code(MODULE + "rr.privatize([0], 1.0, rng=None)")),
             page(code("from dpnotes.randomized_response import two_coin\ntwo_coin([True])")),
+            page(code("from dpnotes import pate\npate.partition(10, 2)")),
         ],
     ),
     lint.kept_outputs: (
@@ -395,6 +396,18 @@ def test_a_cell_without_its_data_keeps_its_output_and_is_told_of(small, tmp_path
     assert outputs == [["new\n"], ["new\n"]]
 
 
+def test_a_tag_for_data_that_nothing_loads_is_refused_in_words():
+    with pytest.raises(ValueError, match="needs-foo: no load_foo in .* and no entry"):
+        refresh.missing_data("needs-foo")
+
+
+def test_a_notebook_with_the_marks_of_a_merge_is_named(tmp_path):
+    path = tmp_path / "torn.ipynb"
+    path.write_text('{\n<<<<<<< HEAD\n "cells": []\n=======\n>>>>>>> other\n}')
+    with pytest.raises(ValueError, match=r"torn.ipynb is no notebook .* merge.* take one side"):
+        refresh.read(path)
+
+
 def test_an_unknown_notebook_is_refused_by_name(tmp_path):
     with pytest.raises(SystemExit, match="no such notebook: nothing"):
         refresh.main(["nothing"], tmp_path)
@@ -423,7 +436,9 @@ def poor(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "empty").mkdir()
     (tmp_path / "torch.py").write_text("class cuda:\n    is_available = staticmethod(bool)\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  gpu: x\n  browser: x\n  timeout: x\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  gpu: x\n  browser: x\n  timeout: x\n"
+    )
     (tmp_path / "test_marked.py").write_text(MARKED)
     cells = [code("print(1)", printed("1\n")), code("1 / 0", tags=["needs-mnist"], count=2)]
     cells = [{**cell, "id": f"cell-{n}"} for n, cell in enumerate(cells)]

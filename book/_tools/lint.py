@@ -298,14 +298,14 @@ def _is_none(values):
 
 @functools.cache
 def _drawing_functions(root=ROOT):
-    """Name what in the package takes ``rng``, or a random state."""
+    """Name the functions of the package that take ``rng``; a model draws only when it is fitted."""
     found = set()
-    for path in sorted((root / "dpnotes").glob("*.py")):
+    for path in sorted((root / "dpnotes").rglob("*.py")):
+        # A chapter knows what a file of a package defines as the package's own.
+        module = path.relative_to(root / "dpnotes").parts[0].removesuffix(".py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            inside = node.body if isinstance(node, ast.ClassDef) else []
-            functions = [f for f in [node, *inside] if isinstance(f, ast.FunctionDef)]
-            if any(_takes_randomness(f) for f in functions if f.name in (node.name, "__init__")):
-                found.add(f"dpnotes.{path.stem}.{node.name}")
+            if isinstance(node, ast.FunctionDef) and _takes_randomness(node):
+                found.add(f"dpnotes.{module}.{node.name}")
     return found
 
 

@@ -60,7 +60,13 @@ def name(path, root=ROOT):
 
 def read(path):
     """Read a notebook as plain dictionaries, each source as one string."""
-    book = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        book = json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path} is no notebook ({error}). If a merge left its marks in it, take one side "
+            f"(git checkout --ours {path}), then run make refresh"
+        ) from error
     for cell in book["cells"]:
         cell["source"] = "".join(cell["source"])
     return book
@@ -110,15 +116,21 @@ def missing_data(tag):
     """Say why the data behind a ``needs-...`` tag can't be loaded, or None when it can."""
     from dpnotes import datasets
 
+    load = LOADERS.get(tag) or _loader(tag, datasets)
     try:
-        LOADERS.get(tag, _loader(tag))(datasets)
+        load(datasets)
     except datasets.DatasetUnavailable as error:
         return str(error)
     return None
 
 
-def _loader(tag):
-    return lambda datasets: getattr(datasets, f"load_{tag.removeprefix(NEEDS)}")()
+def _loader(tag, datasets):
+    name = f"load_{tag.removeprefix(NEEDS)}"
+    if not hasattr(datasets, name):
+        raise ValueError(
+            f"{tag}: no {name} in dpnotes.datasets, and no entry in LOADERS of refresh.py"
+        )
+    return lambda datasets: getattr(datasets, name)()
 
 
 def execute(path, timeout=600, root=ROOT):
