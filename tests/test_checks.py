@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from public import MODULES, callables, short_name
 from refusals._tables import SECRET, SECRET_WORD
 
-from dpnotes import datasets, label_privacy, randomized_response
+from dpnotes import datasets, exponential_mechanism, label_privacy, randomized_response
 from dpnotes._checks import (
     as_array,
     check_categories,
@@ -32,6 +32,7 @@ from dpnotes._checks import (
     check_real,
     check_rng,
     check_seed,
+    is_finite,
 )
 
 
@@ -68,15 +69,16 @@ def faults_of(module):
     faults = [f"no working call: {name}" for name in public if name not in listed | not_called]
     faults += [f"not public: {name}" for name in listed | not_called if name not in public]
     return faults + [
-        f"not what it takes: {name}"
-        for name in listed & set(public)
+        f"not what it takes: {name} (it takes {sorted(parameters_of(module, name))})"
+        for name in sorted(listed & set(public))
         if set(lists.REFUSED.get(name, ())) != parameters_of(module, name)
     ]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=short_name)
 def test_every_public_name_has_its_refusals_listed(module):
-    assert faults_of(module) == []
+    faults = faults_of(module)
+    assert not faults, "\n".join([*faults, "(tests/refusals/__init__.py says how to list them)"])
 
 
 def test_a_new_module_or_a_new_function_without_refusals_would_be_noticed(monkeypatch):
@@ -92,7 +94,7 @@ def test_a_new_module_or_a_new_function_without_refusals_would_be_noticed(monkey
     monkeypatch.setattr("test_checks.lists_of", lambda module: lists)
     assert faults_of(module) == ["no working call: planted"]
     lists.WORKING_CALLS, lists.REFUSED = {"planted": {"records": [1]}}, {"planted": {"rows": []}}
-    assert faults_of(module) == ["not what it takes: planted"]
+    assert faults_of(module) == ["not what it takes: planted (it takes ['records'])"]
     lists.REFUSED = {"planted": {"records": []}}
     assert faults_of(module) == []
 
@@ -428,6 +430,11 @@ def test_a_number_beyond_doubles_is_not_finite():
         check_counts("counts", wide)
     with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
         check_epsilon(wide[1])
+    assert not is_finite(wide)
+    assert not is_finite(-wide)
+    assert is_finite(wide / 2)
+    with pytest.raises(ValueError, match="utilities must be finite"):
+        exponential_mechanism.output_distribution(wide, 1.0)
 
 
 def test_a_list_that_holds_itself_or_nests_deeply_is_refused():

@@ -6,6 +6,7 @@ import pkgutil
 import re
 import sys
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 from public import (
@@ -219,24 +220,27 @@ def documented_names(section):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_public_function_is_documented_in_full(function):
-    assert faults_of(function) == []
+    faults = faults_of(function)
+    assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_class_is_documented_with_all_that_it_takes(kind):
-    assert faults_of(kind, wanted=["Examples"]) == []
+    faults = faults_of(kind, wanted=["Examples"])
+    assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize(("kind", "name"), METHODS)
 def test_every_method_says_what_it_takes_gives_and_refuses(kind, name):
     # Looked up on an object that nobody made, so that `self` is no parameter.
     method = getattr(object.__new__(kind), name)
-    assert faults_of(method, wanted=["Returns", "Raises"]) == []
+    faults = faults_of(method, wanted=["Returns", "Raises"])
+    assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_module_and_class_says_what_it_is(module):
-    assert inspect.getdoc(module)
+    assert inspect.getdoc(module), f"{module.__name__} needs a docstring of its own"
     for thing in defined_in(module, inspect.isclass):
         assert vars(thing).get("__doc__"), thing.__name__
 
@@ -254,11 +258,18 @@ def test_a_package_lists_its_public_names_and_no_file_of_it_hides_one(module):
             assert not hidden or found.name.startswith("_"), (found.name, hidden)
 
 
+def test_every_module_has_an_entry_on_the_page_of_the_package():
+    page = (Path(__file__).parents[1] / "book" / "api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\.\. automodule:: (\S+)$", page, flags=re.MULTILINE)
+    missing = {module.__name__ for module in MODULES} - {*listed}
+    assert not missing, f"book/api.md needs an automodule entry for {', '.join(sorted(missing))}"
+
+
 def test_a_new_module_is_found_by_itself(tmp_path, monkeypatch):
-    (tmp_path / "foo.py").write_text("def bare(counts):\n    return counts\n")
+    (tmp_path / "planted.py").write_text("def bare(counts):\n    return counts\n")
     monkeypatch.setattr(dpnotes, "__path__", [*dpnotes.__path__, str(tmp_path)])
-    [found] = [module for module in public_modules() if short_name(module) == "foo"]
-    del sys.modules["dpnotes.foo"], dpnotes.foo
+    [found] = [module for module in public_modules() if short_name(module) == "planted"]
+    del sys.modules["dpnotes.planted"], dpnotes.planted
     assert "no section Returns" in faults_of(functions(found)["bare"])
 
 
