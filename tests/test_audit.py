@@ -19,6 +19,7 @@ from dpnotes.audit import (
     _plain,
     _process,
     _statistical,
+    _values,
     epsilon_lower_bound,
     exact_delta,
     exact_epsilon,
@@ -1279,6 +1280,20 @@ def test_a_mechanism_that_replaces_a_part_of_the_audit_gets_no_bound(monkeypatch
         epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0)
 
 
+@pytest.mark.parametrize("kind", [float, list, np.ndarray])
+def test_a_mechanism_that_replaces_what_reads_a_type_gets_no_bound(monkeypatch, kind):
+    def read(output, numbers):
+        numbers.append(0.0)
+        return "nothing to see"
+
+    def mechanism(secret):
+        monkeypatch.setitem(_values.READERS, kind, read)
+        return {float: float(secret), list: [secret], np.ndarray: np.array([secret])}[kind]
+
+    with pytest.raises(MechanismFailed, match="mechanism changed the audit itself"):
+        epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0)
+
+
 def test_a_mechanism_that_replaces_the_code_of_the_audit_gets_no_bound(monkeypatch):
     def mechanism(secret):
         monkeypatch.setattr(_statistical._promises, "__code__", (lambda *given: 0).__code__)
@@ -1387,6 +1402,16 @@ def forges(data):
             pass
     return data
 
+def opens(data):
+    found = []
+    for number in range(3, 64):
+        try:
+            os.fstat(number)
+        except OSError:
+            continue
+        found.append(number)
+    return len(found)
+
 def speaks(data):
     for number in range(3, 20):
         try:
@@ -1468,6 +1493,12 @@ def test_a_process_may_be_made_anew_for_each_call(submission):
         mechanism(0)
 
 
+def test_a_process_made_anew_has_nothing_open_but_its_own_answer(submission):
+    # Neither the answers of others nor the calls that are still to come.
+    with in_a_process(submission("opens"), fresh=True) as mechanism:
+        assert [mechanism(secret) for secret in (0, 1, 2)] == [1, 1, 1]
+
+
 def test_a_dataclass_leaves_its_process_as_what_it_stores(submission):
     with in_a_process(submission("dresses")) as mechanism:
         assert mechanism(3) == {"Answer": {"value": 3.0}}
@@ -1477,6 +1508,16 @@ def test_an_exception_leaves_its_process_as_its_type_message_and_arguments(submi
     seen = pytest.raises(MechanismRaised, match=r"'ValueError', 'saw 1', .*'saw 1'")
     with in_a_process(submission("raises")) as mechanism, seen:
         mechanism(1)
+
+
+def test_the_seconds_of_a_process_are_for_all_calls_together(submission, monkeypatch):
+    clock = itertools.count(step=40)
+    monkeypatch.setattr(_process, "time", types.SimpleNamespace(monotonic=lambda: next(clock)))
+    with in_a_process(submission("tells"), seconds=100.0) as mechanism:
+        assert [mechanism(secret) for secret in (0, 1, 2)] == [0, 1, 2]
+        for secret in (3, 4):
+            with pytest.raises(MechanismFailed, match="it took more than its seconds"):
+                mechanism(secret)
 
 
 def test_a_process_ends_with_its_block(submission):

@@ -278,6 +278,19 @@ def test_a_server_that_ignores_ranges_sends_the_whole_file_again(cache, server, 
     assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
 
 
+@pytest.mark.parametrize("announced", [{}, {"Content-Length": None}], ids=["length", "no length"])
+def test_a_part_that_begins_elsewhere_is_not_appended(announced, cache, server, payload):
+    def sends_another_part(handler, body):
+        handler.reply(
+            206, body, {"Content-Range": f"bytes 0-{len(body) - 1}/{len(body)}"} | announced
+        )
+
+    server.behaviours["/0/blob"] = [breaks_off]
+    server.behaviours["/1/blob"] = [sends_another_part]
+    assert fetch() == PAYLOAD
+    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
+
+
 def test_bytes_are_asked_for_as_they_are_so_that_ranges_count_them(cache, server, payload):
     asked = []
 
@@ -800,6 +813,14 @@ def packed(head, zeros):
     return gzip.compress(head + bytes(zeros), 1)
 
 
+def votes_archive(first, *, before=b""):
+    """Return an archive of all votes, whose first may be others, after some other heads."""
+    votes = {"mnist": np.full((4, 10), first), "svhn": np.full((5, 10), 25.0)}
+    votes |= {"adult": np.full((4, 2), 125.0)}
+    members = {f"{name}_250_teachers.npy": npy(array) for name, array in votes.items()}
+    return gzip.compress(before + tarball(members, mode="w"), 1)
+
+
 VOTES = "mnist_250_teachers.npy"
 ENDLESS = 1 << 23  # zeros, which pack well
 # Made when they are needed: parallel workers all read this file.
@@ -810,7 +831,8 @@ PAGES = {
     "spoiled": lambda: gzip.compress(b"x" * 999)[:-8] + b"spoiled!",
     "empty tar": lambda: tarball({}),
     "no tar": lambda: gzip.compress(b"x" * 1024),
-    "other votes": lambda: tarball({VOTES: npy(np.full((4, 10), 24.0))}),
+    "other votes": lambda: votes_archive(24.0),
+    "votes behind too many empty files": lambda: votes_archive(25.0, before=header("x", 0) * 200),
     "endless": lambda: packed(header("large", ENDLESS), ENDLESS),
     "endless votes": lambda: packed(header(VOTES, ENDLESS), ENDLESS),
     "endless name": lambda: packed(header("x", ENDLESS, tarfile.GNUTYPE_LONGNAME), ENDLESS),
@@ -837,6 +859,12 @@ def test_a_page_in_the_place_of_the_votes_moves_on_to_the_next_mirror(
     assert "/0/votes.tar.gz" in str(caught.value)
     assert "/1/votes.tar.gz" in str(caught.value)
     assert contents(cache) == []
+
+
+def test_the_votes_may_stand_behind_others_in_their_archive(cache, server, small_votes):
+    server.files["/0/votes.tar.gz"] = votes_archive(25.0, before=header("x", 0) * 20)
+    assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
+    assert "/1/votes.tar.gz" not in server.requests
 
 
 def test_no_byte_beyond_the_stated_bound_is_stored_where_no_size_is_known(

@@ -105,19 +105,23 @@ def test_whole_numbers_beside_a_fraction_are_not_rounded():
     np.testing.assert_allclose(far, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("best", range(2**53 - 2, 2**53 + 4))
-def test_whole_numbers_where_those_of_doubles_end_are_one_apart_beside_a_fraction(best, sign):
+def test_whole_numbers_where_those_of_doubles_end_are_one_apart_beside_a_fraction(best):
     # The first of them that a double cannot hold is rounded to the last one that it can.
-    first, second = sorted((sign * best, sign * (best - 1)), reverse=True)
-    far = -1e300
-    found = output_distribution([first, second, far + 0.5], 1.0)
-    np.testing.assert_array_equal(found, output_distribution([0.0, -1.0, far], 1.0))
+    found = output_distribution([best, best - 1, 0.5], 1.0)
+    np.testing.assert_array_equal(found, output_distribution([0.0, -1.0, -1e300], 1.0))
 
 
 def test_the_whole_range_of_integers_is_no_wrap_around():
     distribution = output_distribution(np.array([-(2**63), 2**63 - 1]), 1.0)
     np.testing.assert_array_equal(distribution, output_distribution([0.0, 2.0**64], 1.0))
+
+
+@pytest.mark.parametrize("best", [0.0, 1.0, 1e308])
+def test_the_best_are_equally_likely_however_loud_epsilon_and_small_the_sensitivity(best):
+    found = output_distribution([best, best - 1e300, best], 1e308, sensitivity=1e-308)
+    np.testing.assert_allclose(found, [0.5, math.exp(-700) / 2, 0.5], rtol=1e-9)
+    assert set(sample([best, best], 1e308, sensitivity=1e-308, size=50, rng=9)) == {0, 1}
 
 
 @given(utilities=utility_lists, power=st.integers(-20, 20))

@@ -851,6 +851,8 @@ def test_a_fair_coin_may_be_enough():
     assert minimum_epsilon(10**15, 0.6) == 0
     assert minimum_epsilon(10, 0.7, bound="normal") == 0
     assert minimum_epsilon(10, stats.binom.cdf(4, 10, 0.5) - 1e-6) > 0
+    # Exactly half, however its sum is rounded.
+    assert not any(minimum_epsilon(n, 0.5) for n in [*range(1, 200, 2), 10**6 + 1, 10**15 - 1])
 
 
 @pytest.mark.parametrize("bound", ["exact", "chernoff"])
