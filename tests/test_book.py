@@ -397,7 +397,7 @@ def test_a_cell_without_its_data_keeps_its_output_and_is_told_of(small, tmp_path
 
 
 def test_a_tag_for_data_that_nothing_loads_is_refused_in_words():
-    with pytest.raises(ValueError, match="needs-foo: no load_foo in .* and no entry"):
+    with pytest.raises(ValueError, match=r"needs-foo: no load_foo in .* and no entry"):
         refresh.missing_data("needs-foo")
 
 

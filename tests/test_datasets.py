@@ -1269,12 +1269,15 @@ def test_downloads_go_to_a_folder_of_the_user():
 
 
 def test_the_catalogue_says_whose_the_data_is():
-    for entry in PUBLISHED.values():
-        assert all(entry[key] for key in ("title", "licence", "home", "citation", "path"))
+    for name, entry in PUBLISHED.items():
+        wanted = ("title", "licence", "home", "citation", "path", "parts", "downloads")
+        missing = [key for key in wanted if not entry.get(key)]
+        assert not missing, f"{name} in data/datasets.toml needs {', '.join(missing)}"
         for source in entry["downloads"].values():
             assert source["urls"]
             assert all(url.startswith(("https://", "http://")) for url in source["urls"])
-    assert set(PUBLISHED) == set(_formats.READERS)
+    words = "each data set in data/datasets.toml needs a reader in READERS of _formats.py"
+    assert set(PUBLISHED) == set(_formats.READERS), words
 
 
 def test_everything_that_is_read_has_a_hash_and_a_size():

@@ -53,6 +53,12 @@ def test_a_bug_is_noticed_or_survives(small):
     assert "2 * x" in (run.ROOT / "dpnotes" / "__init__.py").read_text()
 
 
+def test_an_unknown_list_is_refused_by_name(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["accounting", "nothing"])
+    assert "no such list: nothing (there are: accounting, " in capsys.readouterr().err
+
+
 def test_a_bug_that_no_longer_fits_is_refused(small):
     with pytest.raises(ValueError, match="must hold the passage"):
         run.plant(small | {"what": "gone", "old": "4 * x", "new": ""}, run.ROOT)

@@ -83,7 +83,6 @@ def test_the_whole_grid_is_the_one_that_was_asked_for():
     }
     for plan in experiment.WHOLE:
         assert set(plan.losses) == {*LOSSES, CORRECTED}
-        assert len(LOSSES) == 8
         assert plan.objectives == ("ber", "auc")
         assert plan.epsilons == (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, None)
         assert (plan.seeds, plan.schedule.epochs, plan.schedule.batch_size) == (10, 50, 128)
@@ -109,7 +108,8 @@ def test_the_cut_says_what_it_leaves_out():
         for left_out in [*set(LOSSES) - set(plan.losses)] + [
             f"{epsilon:g}" for epsilon in set(experiment.EPSILONS) - set(plan.epsilons)
         ]:
-            assert re.search(rf"\b{left_out}\b", experiment.CUT.partition("Left out")[2])
+            told = re.search(rf"\b{left_out}\b", experiment.CUT.partition("Left out")[2])
+            assert told, f"CUT must say that {left_out} is left out of {network}"
         assert (plan.objectives, plan.schedule.epochs) == (("auc",), 10)
     assert (small["cifar10", "convnet"].seeds, small["cifar10", "cnn"].seeds) == (2, 1)
 

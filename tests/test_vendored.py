@@ -21,6 +21,17 @@ def test_every_vendored_script_comes_with_its_licence():
     assert all(f"({name})" in licences for name in CHECKSUMS)
 
 
+def test_every_interactive_figure_has_its_script_and_its_tests():
+    book = VENDOR.parents[2]
+    pages = [path.read_text(encoding="utf-8") for path in book.rglob("*.ipynb")]
+    asked = {name for page in pages for name in re.findall(r'data-figure=\\"([\w-]+)\\"', page)}
+    scripts = {path.stem for path in VENDOR.parent.glob("*.js")} - {"frame", "loader"}
+    assert asked == scripts, "a page asks for a figure by the name of its script"
+    tests = (Path(__file__).parent / "test_interactive.py").read_text(encoding="utf-8")
+    missing = [name for name in sorted(scripts) if f'"{name}": "book/' not in tests]
+    assert not missing, f"FIGURES in test_interactive.py needs {', '.join(missing)}"
+
+
 def test_mathjax_has_its_licence_laid_beside_it():
     # The site gets MathJax from a package that leaves the licence out; Sphinx lays this beside it.
     licence = (VENDOR.parents[1] / "mathjax" / "LICENSE").read_text(encoding="utf-8")

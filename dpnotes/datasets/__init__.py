@@ -502,9 +502,11 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m dpnotes.datasets",
         description="Fetch and verify a data set, or show which are there.",
     )
-    parser.add_argument("name", nargs="?", choices=tuple(_catalogue()))
+    parser.add_argument(
+        "name", nargs="?", choices=tuple(_catalogue()), help="default: show what is there"
+    )
     parser.add_argument("--classes", nargs="+", type=int, help="cifar10 only: labels to keep")
-    parser.add_argument("--out", type=Path, help="write the images of mnist, cifar10 to this .npz")
+    parser.add_argument("--out", type=Path, help="mnist, cifar10 only: write to this .npz")
     chosen = parser.parse_args(arguments)
     if chosen.classes and chosen.name != "cifar10":
         parser.error("--classes is for cifar10 alone")

@@ -120,9 +120,14 @@ def examine(chosen, workers):
 def main(arguments=None):
     """Examine the lists that the command line names; the exit status is 1 when a bug survived."""
     parser = argparse.ArgumentParser(description="Plant bugs, and see which no test notices.")
-    parser.add_argument("lists", nargs="*", help="names of lists; default: all")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="copies at work")
+    known = sorted(path.stem for path in LISTS.glob("*.toml"))
+    names = "names of lists, such as pate for pate.toml; default: all"
+    workers = "copies of the package at work at once; default: one for each core"
+    parser.add_argument("lists", nargs="*", metavar="NAME", help=names)
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help=workers)
     options = parser.parse_args(arguments)
+    if unknown := sorted({*options.lists} - {*known}):
+        parser.error(f"no such list: {', '.join(unknown)} (there are: {', '.join(known)})")
     chosen = bugs(options.lists)
     survivors = 0
     for bug, told in examine(chosen, options.workers):
