@@ -196,13 +196,14 @@ def _converted(name: str, values: ArrayLike) -> np.ndarray:
 
 def _exactly(array: np.ndarray, values: list | tuple, *, whole: bool) -> np.ndarray:
     """Return a list with whole numbers, none of them rounded for the sake of its neighbours."""
+    rounded = whole and array.dtype.kind == "f"
     # What was rounded to the bound itself does not show that it was above.
     if not (np.abs(array) >= _EXACT).any():
-        return array.astype(np.int64) if whole and array.dtype.kind == "f" else array
+        return array.astype(np.int64) if rounded else array
     entries = as_objects(values)
     if any(isinstance(v, Integral) and not -_MOST - 1 <= v <= _MOST for v in entries.flat):
         return entries
-    return entries.astype(np.int64) if whole else array
+    return entries.astype(np.int64) if rounded else array
 
 
 def as_objects(values: list | tuple) -> np.ndarray:

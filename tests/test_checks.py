@@ -373,6 +373,14 @@ def test_a_list_of_whole_numbers_keeps_each_of_them_whatever_the_others_are():
         assert nested.tolist() == [[large], [int(others[0])]]
 
 
+@pytest.mark.parametrize("kind", [np.uint64, np.int64, np.uint8, np.float64])
+def test_the_type_of_a_list_of_one_type_of_number_does_not_depend_on_the_records(kind):
+    largest = np.iinfo(kind).max if np.issubdtype(kind, np.integer) else 2**63
+    records = {0, 1, 2**53, 2**53 + 1, 2**63 - 1}
+    lists = [[kind(record), kind(1)] for record in records if record <= largest]
+    assert {as_array("values", values).dtype for values in lists} == {np.dtype(kind)}
+
+
 @pytest.mark.parametrize("first", [2**53 - 2, 2**54 - 4, 2**60 - 2])
 def test_no_whole_number_is_rounded_where_those_of_doubles_end(first):
     for large in range(first, first + 9):
