@@ -7,14 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from dpnotes._checks import shown
+
 
 def check_target(name: str, path: str | os.PathLike) -> Path:
     """Return where `path` leads, or refuse what is neither a regular file nor absent.
 
     A link is followed, so that writing changes what it points to, and it stays a link.
     """
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
+    try:
+        target = Path(path).resolve()
+        other = target.exists() and not target.is_file()
+    except (OSError, RuntimeError):
+        # A name that is too long, or links that lead in a circle.
+        raise ValueError(f"{name} must be where a file can be, got {shown(str(path))}") from None
+    if other:
         raise ValueError(f"{name} must be a regular file or not exist yet, got {path}")
     return target
 

@@ -82,3 +82,11 @@ def test_a_device_a_pipe_or_a_folder_is_never_replaced(tmp_path):
         with pytest.raises(ValueError, match="out must be"), written_whole("out", path):
             pass
     assert Path("/dev/null").is_char_device()
+
+
+def test_a_path_where_no_file_can_be_is_refused_in_words(tmp_path):
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    for path in (circle, tmp_path / ("a" * 5000)):
+        with pytest.raises(ValueError, match="out must be where a file can be, got"):
+            check_target("out", path)

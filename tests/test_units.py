@@ -157,6 +157,7 @@ def test_a_last_line_that_lacks_its_end_alone_is_kept(path):
     [
         *(b"{", b"null", b"[1]", b'"toy"', b"1", b"\xff\xfe", b"[" * 100_000, b'{"a": 1} {"a": 1}'),
         *(b"{}", b'{"experiment": "other"}', b'{"experiment": null}'),
+        *(b'{"experiment": "toy", "a": NaN}', b'{"experiment": "toy", "a": -Infinity}'),
     ],
 )
 def test_a_damaged_line_is_refused_with_its_number(path, damaged):

@@ -120,15 +120,24 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
 
 def _is_object(text: bytes) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(_loads(text), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _loads(text: bytes) -> Any:  # noqa: ANN401
+    """Read JSON, in which no number is NaN or infinite: none such could be written again."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"JSON knows no {word}")
 
 
 def _parse(place: str, text: bytes, layout: Layout) -> dict[str, Any]:
     if not _is_object(text):
         raise RunError(f"{place}: must be one whole JSON object; it is damaged")
-    content = json.loads(text)
+    content = _loads(text)
     if content.get("experiment") != layout.experiment:
         raise RunError(f"{place}: 'experiment' must be {layout.experiment!r}")
     if "unit" in content and not _is_unit(content, layout):
