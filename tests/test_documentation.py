@@ -251,6 +251,8 @@ def test_a_package_lists_its_public_names_and_no_file_of_it_hides_one(module):
         return
     listed = set(module.__all__)
     assert listed == {name for name in listed if hasattr(module, name)}
+    unlisted = {*functions(module), *classes(module)} - listed
+    assert not unlisted, f"__all__ of {module.__name__} needs {', '.join(sorted(unlisted))}"
     for found in pkgutil.iter_modules(module.__path__):
         file = importlib.import_module(f"{module.__name__}.{found.name}")
         for kind in (inspect.isfunction, inspect.isclass):
