@@ -396,11 +396,6 @@ def test_a_cell_without_its_data_keeps_its_output_and_is_told_of(small, tmp_path
     assert outputs == [["new\n"], ["new\n"]]
 
 
-def test_a_tag_for_data_that_nothing_loads_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"needs-foo: no load_foo in .* and no entry"):
-        refresh.missing_data("needs-foo")
-
-
 def test_a_notebook_with_the_marks_of_a_merge_is_named(tmp_path):
     path = tmp_path / "torn.ipynb"
     path.write_text('{\n<<<<<<< HEAD\n "cells": []\n=======\n>>>>>>> other\n}')

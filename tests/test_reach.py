@@ -248,5 +248,5 @@ def test_a_tag_asks_the_loader_of_its_name_whatever_data_set_is_new(monkeypatch)
     assert "no such folder" in refresh.missing_data("needs-new")
     monkeypatch.setattr(datasets, "load_newer", lambda: 1, raising=False)
     assert refresh.missing_data("needs-newer") is None
-    with pytest.raises(AttributeError, match="load_nothing"):
+    with pytest.raises(ValueError, match=r"needs-nothing: no load_nothing in .*datasets"):
         refresh.missing_data("needs-nothing")
