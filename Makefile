@@ -37,6 +37,7 @@ lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	$(PYTHON) -m check_jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(PYTHON) book/_tools/lint.py
 
