@@ -120,15 +120,17 @@ C = {"name": "c", "kind": "limit", "error": None}
 
 def test_ratios_are_to_the_limit_and_to_dpnotes():
     run = contest(A | {"seconds": 3.0}, B | {"seconds": 1e-2}, C | {"seconds": 5e-3})
-    page = table.render([run])
+    page = table.render([run]).replace(table.NBSP, " ")
     assert "| a | 3.0 s | 600 | 300 |" in page
     assert "| **b** | 10 ms | 2.0 | 1.0 |" in page
+    assert "different commits" not in page
 
 
 def test_machines_stand_side_by_side_each_with_ratios_of_its_own():
     one = contest(A | {"seconds": 3.0}, B | {"seconds": 1e-2}, C | {"seconds": 5e-3})
     two = contest(B | {"seconds": 0.3}, C | {"seconds": 0.1}, processor="Other(R) y")
-    page = table.render([one, two])
+    page = table.render([one, two | {"commit": "y"}]).replace(table.NBSP, " ")
+    assert "The machines ran different commits" in page
     assert "| goal | Maker | Other |" in page
     assert "| times the limit: at most 2.5 | 2.0, yes | 3.0, **no** |" in page
     assert "| a peer's time: at least 250 | 300, yes | – |" in page

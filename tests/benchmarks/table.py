@@ -12,6 +12,7 @@ PAGE = ROOT / "book" / "_generated" / "how_fast.md"
 
 OURS = ("dpnotes", "chunks")
 HEADS = ("limit", "dpnotes")
+NBSP = "\N{NO-BREAK SPACE}"
 PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -110,6 +111,8 @@ def _provenance(runs):
         )
     every = f"Every mechanism ran at epsilon {runs[0]['epsilon']:g} unless its row says otherwise."
     head = "Measured on these machines; where a cell has several numbers, they are in this order."
+    if len({run["commit"] for run in runs}) > 1:
+        every += " The machines ran different commits: an older one lacks what became faster since."
     return "\n\n".join([head, "\n".join(lines), every])
 
 
@@ -180,7 +183,8 @@ def _of_kind(rows, machine, kind):
 
 def _several(values, written):
     values = list(values)
-    return "–" if not any(values) else " · ".join(map(written, values))
+    # A line breaks between two machines, not between a number and its unit.
+    return "–" if not any(values) else " · ".join(written(v).replace(" ", NBSP) for v in values)
 
 
 def _line(cells):
