@@ -1529,3 +1529,13 @@ def test_elun_is_more_accurate_at_a_moderate_epsilon():
     scores = trials(1.0)
     gain = scores["elun"] - scores["erm"]
     assert gain.mean() > 3 * gain.std() / math.sqrt(300)
+
+
+@pytest.mark.parametrize(
+    "rows", [[[2**63, np.longdouble("1e400")]], np.array([[np.longdouble("1e400")]], dtype=object)]
+)
+def test_features_beyond_doubles_are_refused_without_a_warning_in_any_list(rows):
+    if np.isinf(np.longdouble("1e400")):
+        pytest.skip("long doubles are doubles on this machine")
+    with pytest.raises(ValueError, match="infinity or a value too large"):
+        PrivateLogisticRegression(1.0).fit(rows, [0])

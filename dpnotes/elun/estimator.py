@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpnotes._checks import (
     as_array,
+    as_floats,
     check_choice,
     check_epsilon,
     check_flag,
@@ -666,7 +667,7 @@ def _check_convertible(array: NDArray) -> None:
     if array.dtype.kind != "O":
         raise TypeError(message)
     try:
-        array.astype(float)
+        as_floats(array)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(message) from None
 
