@@ -1539,3 +1539,21 @@ def test_features_beyond_doubles_are_refused_without_a_warning_in_any_list(rows)
         pytest.skip("long doubles are doubles on this machine")
     with pytest.raises(ValueError, match="infinity or a value too large"):
         PrivateLogisticRegression(1.0).fit(rows, [0])
+
+
+def test_complex_features_are_refused_in_any_list():
+    rows = np.array([[1.0, 1j], [2**70, np.complex64(1)]], dtype=object)
+    with pytest.raises(ValueError, match="real numbers"):
+        PrivateLogisticRegression(1.0).fit(rows, [0, 1])
+
+
+def test_classes_too_long_to_compare_with_wide_floats_are_refused_in_words():
+    classes = [-(10**5000), np.longdouble("0.5")]
+    with pytest.raises((TypeError, ValueError), match="classes must be"):
+        PrivateLogisticRegression(1.0, classes=classes).fit([[1.0]], [0])
+
+
+@pytest.mark.parametrize("weights", [[1e308, 1e308], [2.0, -1.0], [0.5, 0.4], [1.0]])
+def test_weights_whose_sum_is_not_1_are_refused_without_a_warning(weights):
+    with pytest.raises(ValueError, match="weights must be 2 numbers of at least 0"):
+        minimize_loss([[1.0, 2.0]], [1], 1.0, shifts=[[0.0, 0.0]], weights=weights)

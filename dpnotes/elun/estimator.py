@@ -666,6 +666,8 @@ def _check_convertible(array: NDArray) -> None:
     message = f"X must hold numbers, got {kind_of(array)}"
     if array.dtype.kind != "O":
         raise TypeError(message)
+    if any(isinstance(value, complex | np.complexfloating) for value in array.flat):
+        raise ValueError("X must hold real numbers. Complex data not supported")
     try:
         as_floats(array)
     except (TypeError, ValueError, OverflowError):
@@ -687,7 +689,8 @@ def _check_classes(classes: Sequence | None) -> NDArray:
     array = as_array("classes", classes)
     try:
         found = np.unique(array)
-    except (TypeError, ArithmeticError):
+    # numpy compares an integer with a wide float by its digits, of which there may be too many.
+    except (TypeError, ValueError, ArithmeticError):
         raise TypeError("classes must be labels that can be sorted") from None
     if array.ndim != 1 or found.size != array.size or array.size < 2 or np.any(found != found):
         raise ValueError(f"classes must be two labels or more, all different, got {shown(classes)}")

@@ -441,7 +441,9 @@ def _check_weights(shifts: NDArray, weights: ArrayLike | None) -> NDArray[np.flo
     if weights is None:
         return np.full(draws, 1 / draws)
     weights = check_numbers("weights", weights)
-    if weights.shape != (draws,) or np.any(weights < 0) or abs(weights.sum() - 1) > 1e-9:
+    # No sum of weights below 2 overflows.
+    inside = weights.shape == (draws,) and np.all((weights >= 0) & (weights < 2))
+    if not (inside and abs(weights.sum() - 1) <= 1e-9):
         raise ValueError(f"weights must be {draws} numbers of at least 0 whose sum is 1")
     return weights
 
