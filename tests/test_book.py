@@ -15,6 +15,8 @@ import policy
 import prose
 import pytest
 import refresh
+import sources
+from pybtex.database import parse_file
 
 ROOT = Path(__file__).parents[1]
 SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
@@ -628,3 +630,12 @@ def test_the_words_of_a_page_are_not_taken_for_scripts():
 def test_a_style_sheet_that_loads_from_elsewhere_is_found(tmp_path):
     (tmp_path / "x.css").write_text("@font-face {src: url('https://fonts.example/x.woff2')}")
     assert list(built.foreign_sources(tmp_path)) == ["x.css loads https://fonts.example/x.woff2"]
+
+
+def test_every_entry_of_the_bibliography_leads_somewhere_and_no_two_to_one_place():
+    entries = parse_file(str(ROOT / "book" / "references.bib"), "bibtex").entries
+    addresses = {key: sources.address(entry) or "" for key, entry in entries.items()}
+    plain = re.compile(r"https://(doi\.org/10\.\d{4,9}/\S+|(?!doi\.org|dx\.doi)\S+)")
+    assert [key for key, address in addresses.items() if not plain.fullmatch(address)] == []
+    places = [address.lower().rstrip("/") for address in addresses.values()]
+    assert sorted(places) == sorted(set(places))
