@@ -6,7 +6,8 @@ load and the style of the figures. Where one of them has changed since, the note
 
 ``python book/_tools/refresh.py`` runs all stale notebooks, or those it is given; ``--force`` runs
 fresh ones too. Cells tagged ``needs-cifar10`` and the like are left as they are where their data
-is absent.
+is absent. In every notebook it writes anew what follows from the rest: the numbers in the prose
+(see `marks`), the list of sources (see `sources`), the reading time, and which code is folded.
 """
 
 import argparse
@@ -18,7 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import marks
+import measure
 import reach
+import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -193,7 +197,7 @@ def provenance(book, absent, root=ROOT):
 
 def normalise(book, dpnotes):
     """Return a notebook without what differs from run to run: times, widgets, versions."""
-    cells = [_normalise_cell(cell) for cell in book["cells"]]
+    cells = [_normalise_cell(cell) for cell in written(book["cells"])]
     for number, cell in enumerate((c for c in cells if "outputs" in c), start=1):
         _number(cell, number)
     metadata = {"kernelspec": KERNEL, "language_info": LANGUAGE, "dpnotes": dpnotes}
@@ -202,7 +206,37 @@ def normalise(book, dpnotes):
 
 def _normalise_cell(cell):
     metadata = {key: value for key, value in cell["metadata"].items() if key in CELL_METADATA}
+    if cell["cell_type"] == "code":
+        metadata = _folded(metadata)
     return {**cell, "metadata": metadata, "source": _lines(cell["source"])}
+
+
+def _folded(metadata):
+    """Fold in JupyterLab what is folded in the site."""
+    others = {key: value for key, value in metadata.items() if key != "jupyter"}
+    hidden = measure.HIDDEN & set(metadata.get("tags", []))
+    return others | ({"jupyter": {"source_hidden": True}} if hidden else {})
+
+
+def written(cells, root=ROOT):
+    """Return the cells with the numbers, the reading time and the sources that belong to them."""
+    numbers = marks.kept(cells) | {marks.READING_TIME: measure.measure(cells).minutes}
+    texts = ["".join(cell["source"]) for cell in cells]
+    whole = "\n\n".join(text for text, cell in zip(texts, cells, strict=True) if _is_prose(cell))
+    return [
+        {**cell, "source": _prose(text, numbers, whole, root)} if _is_prose(cell) else cell
+        for text, cell in zip(texts, cells, strict=True)
+    ]
+
+
+def _is_prose(cell):
+    return cell["cell_type"] == "markdown"
+
+
+def _prose(text, numbers, whole, root):
+    if text.startswith(sources.HEADING):
+        return sources.listed(whole, root / "book" / "references.bib")
+    return marks.written(text, numbers)
 
 
 def _number(cell, number):
@@ -233,7 +267,14 @@ def _lines(text):
 
 def write(path, book):
     """Write a notebook in one step, so that a reader finds the old one or the new one."""
-    text = json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    _write(path, _text(book))
+
+
+def _text(book):
+    return json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _write(path, text):
     handle, temporary = tempfile.mkstemp(dir=Path(path).parent, suffix=".tmp")
     with open(handle, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
@@ -259,6 +300,15 @@ def refresh(path, timeout=600, root=ROOT):
     return True
 
 
+def rewrite(path):
+    """Write the prose of a fresh notebook anew; nothing is run."""
+    book = read(path)
+    text = _text(normalise(book, book["metadata"].get("dpnotes", {})))
+    if text != path.read_text(encoding="utf-8"):
+        _write(path, text)
+    return True
+
+
 def _named(names, root):
     known = {name(path, root): path for path in notebooks(root)}
     wanted = [word.removeprefix("book/").removesuffix(".ipynb") for word in names] or list(known)
@@ -281,7 +331,7 @@ def main(arguments=None, root=ROOT):
         reason = "asked for by --force" if options.force else stale(path, root)
         reason = reason or outdated(path)
         print(f"{name(path, root)}.ipynb: {reason or 'fresh'}", flush=True)
-        passed &= not reason or refresh(path, options.timeout, root)
+        passed &= refresh(path, options.timeout, root) if reason else rewrite(path)
     return 0 if passed else 1
 
 

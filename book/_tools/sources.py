@@ -1,0 +1,93 @@
+"""The sources of a page: links that lead to an entry of ``references.bib``, listed at its foot.
+
+A citation is a plain link, readable wherever a notebook is opened. ``refresh`` writes the list
+below ``## Sources`` from these links, and ``lint`` compares it.
+"""
+
+import functools
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+HEADING = "## Sources"
+LINK = re.compile(r"\]\((https?://[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)")
+# Whoever links there cites, so there must be an entry.
+LIBRARIES = re.compile(r"https?://(?:dx\.)?(?:doi\.org|arxiv\.org|eprint\.iacr\.org)/", re.I)
+
+
+def address(entry):
+    """Return where an entry of the bibliography leads to: its DOI, or else its address."""
+    doi = entry.fields.get("doi")
+    return f"https://doi.org/{doi}" if doi else entry.fields.get("url")
+
+
+@functools.cache
+def entries(path):
+    """Return the entries of a bibliography by their address, as in `_same`."""
+    from pybtex.database import parse_file
+
+    book = parse_file(str(path), "bibtex")
+    return {_same(address(entry)): entry for entry in book.entries.values() if address(entry)}
+
+
+def _same(url):
+    """Write an address so that two ways of writing it are one."""
+    return unquote(url).rstrip("/").lower().replace("http://", "https://")
+
+
+def cited(text, path):
+    """Return the entries that a text links to, each once, in the order of author and year."""
+    known = entries(Path(path))
+    found = {_same(url) for url in LINK.findall(_above(text)) if _same(url) in known}
+    return sorted((known[url] for url in found), key=_order)
+
+
+def unknown(text, path):
+    """Yield ``(line, address)`` for each link to a library that no entry stands for."""
+    known = entries(Path(path))
+    for match in LINK.finditer(text):
+        if LIBRARIES.match(match[1]) and _same(match[1]) not in known:
+            yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
+def listed(text, path):
+    """Return the list of sources that belongs at the foot of a page."""
+    return "\n".join([HEADING, "", *(f"- {_written(entry)}" for entry in cited(text, path))])
+
+
+def _above(text):
+    return text.split(HEADING + "\n")[0]
+
+
+def _order(entry):
+    person = (entry.persons.get("author") or entry.persons.get("editor") or [""])[0]
+    name = " ".join(getattr(person, "last_names", []))
+    return name.lower(), entry.fields.get("year", ""), entry.fields.get("title", "")
+
+
+def _written(entry):
+    """Write an entry as one line of Markdown that links to its address."""
+    from pybtex.plugin import find_plugin
+
+    style = find_plugin("pybtex.style.formatting", "unsrt")()
+    plain = _Plain(entry)
+    [formatted] = style.format_entries([plain.entry])
+    text = formatted.text.render(find_plugin("pybtex.backends", "plaintext")())
+    text = re.sub(r"\s+", " ", text).strip().replace("*", r"\*").replace("$", r"\$")
+    return f"{text} [{_short(address(entry))}](<{address(entry)}>)"
+
+
+def _short(url):
+    return re.sub(r"^https?://(?:doi\.org/)?", "", url)
+
+
+class _Plain:
+    """An entry without the fields that its link says better."""
+
+    def __init__(self, entry):
+        from pybtex.database import Entry
+
+        left_out = {"doi", "url", "note", "eprint", "archiveprefix", "primaryclass"}
+        fields = {key: value for key, value in entry.fields.items() if key not in left_out}
+        self.entry = Entry(entry.type, fields, entry.persons)
+        self.entry.key = entry.key
