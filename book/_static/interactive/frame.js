@@ -134,5 +134,23 @@ window.dpnotes = (() => {
     return `1 − ${leading} × 10⁻${raised}`;
   }
 
-  return { figures: {}, element, show, choice, logarithmicSteps, number, percent, nearlyOne };
+  // exp(x²) erfc(x) for x of at least 0, by the midpoint rule and the pole that it passes over.
+  function scaledErfc(x) {
+    const step = Math.sqrt(Math.PI / 12);
+    const points = d3.range(0.5, 12).map((k) => k * step);
+    const sum = d3.sum(points, (t) => Math.exp(-t * t) / (x * x + t * t));
+    const turns = (2 * Math.PI) / step;
+    const pole = x < turns / 2 ? Math.exp(x * x) / (1 + Math.exp(turns * x)) : 0;
+    return 2 * ((step * x * sum) / Math.PI + pole);
+  }
+
+  // The logarithm of the normal distribution, log_ndtr of scipy.
+  function logNormal(x) {
+    const logTail = Math.log(scaledErfc(Math.abs(x) / Math.SQRT2) / 2) - (x * x) / 2;
+    return x < 0 ? logTail : Math.log1p(-Math.exp(logTail));
+  }
+
+  return {
+    figures: {}, element, show, choice, logarithmicSteps, logNormal, number, percent, nearlyOne,
+  };
 })();
