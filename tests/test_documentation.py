@@ -43,6 +43,7 @@ CONTRACT = {
         "estimate(reports, epsilon, *, categories=2)",
         "variance(counts, epsilon)",
         "two_coin(values, *, rng=None)",
+        "shuffled_delta(epsilon, n, local_epsilon, *, others=None)",
     ],
     "unary_encoding": [
         "probabilities(epsilon, scheme='optimized')",

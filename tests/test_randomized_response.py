@@ -12,12 +12,13 @@ from laws import counts_fit
 from scipy import stats
 
 from dpnotes import _coins, randomized_response
-from dpnotes.audit import exact_epsilon
+from dpnotes.audit import exact_delta, exact_epsilon
 from dpnotes.randomized_response import (
     estimate,
     keep_probability,
     output_distribution,
     privatize,
+    shuffled_delta,
     two_coin,
     variance,
 )
@@ -548,3 +549,109 @@ def test_half_of_the_surveys_about_sales_are_off_by_at_least_3_percent_at_epsilo
     errors = np.abs((np.arange(people + 1) - people * (1 - p)) / (2 * p - 1) - sales)
     within = [yes[errors <= percent / 100 * sales].sum() for percent in (3.18, 3.20, 3.4)]
     assert within[0] < 0.5 < within[1] < 0.525 < within[2]
+
+
+# The shuffled reports: one count.
+
+
+def shuffled_by_hand(truths, local_epsilon):
+    """Return the distribution of the sorted reports, from all reports of everybody."""
+    table = output_distribution(local_epsilon)
+    chances = np.zeros(len(truths) + 1)
+    for reports in itertools.product((0, 1), repeat=len(truths)):
+        chances[sum(reports)] += math.prod(
+            table[pair] for pair in zip(truths, reports, strict=True)
+        )
+    return chances
+
+
+def delta_by_hand(epsilon, others, local_epsilon):
+    pair = [shuffled_by_hand((own, *others), local_epsilon) for own in (0, 1)]
+    return exact_delta(pair, epsilon)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+@pytest.mark.parametrize("local_epsilon", [0.2, LN3, 4.0])
+def test_shuffled_delta_is_that_of_all_reports_of_all_people(n, local_epsilon):
+    for epsilon in (0.0, 0.1, 0.5 * local_epsilon, 0.99 * local_epsilon):
+        found = [shuffled_delta(epsilon, n, local_epsilon, others=others) for others in range(n)]
+        expected = [
+            delta_by_hand(epsilon, [1] * others + [0] * (n - 1 - others), local_epsilon)
+            for others in range(n)
+        ]
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-15)
+        worst = shuffled_delta(epsilon, n, local_epsilon)
+        assert worst == pytest.approx(max(expected), rel=1e-11, abs=1e-15)
+
+
+def test_the_order_of_the_truths_does_not_matter_to_the_shuffled_reports():
+    first, *rest = [
+        delta_by_hand(0.3, truths, LN3) for truths in set(itertools.permutations([1, 1, 0, 0, 0]))
+    ]
+    assert rest == pytest.approx([first] * len(rest))
+
+
+@pytest.mark.parametrize("n", [50, 3256])
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.2])
+def test_among_people_of_one_mind_delta_is_a_difference_of_binomial_tails(n, epsilon):
+    # The worst set of outputs is an upper tail, so delta is the largest such difference.
+    tail = stats.binom.sf(np.arange(-2, n), n - 1, 0.75)
+    own, factor = 0.75 * tail[:-1] + 0.25 * tail[1:], math.exp(epsilon)
+    without = 0.25 * tail[:-1] + 0.75 * tail[1:]
+    expected = np.max(own - factor * without)
+    found = shuffled_delta(epsilon, n, LN3, others=n - 1)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-30)
+
+
+def test_shuffling_brings_two_coins_of_a_town_to_a_tenth():
+    assert shuffled_delta(0.1, 3256, LN3) == pytest.approx(3.67996560e-9, rel=1e-8)
+    ends = [shuffled_delta(0.1, 3256, LN3, others=others) for others in (0, 3255)]
+    assert ends == pytest.approx([3.67649079e-9] * 2, rel=1e-8)
+    assert shuffled_delta(0.1, 3256, LN3, others=1628) < 2.1e-9
+
+
+def test_with_what_is_known_of_the_others_shuffled_delta_falls_with_people_and_epsilon():
+    people = [shuffled_delta(0.1, n, 1.0, others=0) for n in (1, 10, 100, 1000)]
+    assert people == sorted(people, reverse=True)
+    claims = [shuffled_delta(epsilon, 100, 1.0) for epsilon in (0, 0.1, 0.5, 0.9)]
+    assert claims == sorted(claims, reverse=True)
+
+
+@settings(max_examples=50)
+@given(local_epsilon=st.floats(1e-6, 1000), n=st.integers(1, 30), share=st.floats(0, 2))
+def test_shuffling_never_costs_more_than_a_report(local_epsilon, n, share):
+    delta = shuffled_delta(share * local_epsilon, n, local_epsilon)
+    assert 0 <= delta <= 1
+    if share >= 1:
+        assert delta == 0
+    else:
+        alone = exact_delta(output_distribution(local_epsilon), share * local_epsilon)
+        assert delta <= alone + 1e-15
+
+
+def test_a_million_people_are_counted_for_given_truths():
+    # As good as Gaussian noise on the number of yes.
+    mu = 0.5 / math.sqrt(10**6 * 3 / 16)
+    for share in (1, 3):
+        epsilon = share * mu
+        gaussian = stats.norm.cdf(mu / 2 - share) - math.exp(epsilon) * stats.norm.cdf(
+            -mu / 2 - share
+        )
+        found = shuffled_delta(epsilon, 10**6, LN3, others=500_000)
+        assert found == pytest.approx(gaussian, rel=2e-2)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda epsilon, n, local: shuffled_delta(epsilon, n + 1, local),
+        lambda epsilon, n, local: shuffled_delta(epsilon, n, local / 2),
+        lambda epsilon, n, local: shuffled_delta(epsilon, n, local, others=0),
+    ],
+    ids=["a person too many", "half the cost of a report", "not the worst truths"],
+)
+def test_the_enumeration_catches_a_wrong_shuffled_delta(broken):
+    expected = max(
+        delta_by_hand(0.1, [1] * others + [0] * (4 - others), LN3) for others in range(5)
+    )
+    assert broken(0.1, 5, LN3) != pytest.approx(expected, rel=1e-3)

@@ -8,10 +8,13 @@ import pandas as pd
 from refusals._tables import (
     DOMAIN_SIZE,
     EPSILON,
+    NOT_A_NUMBER,
     NOT_AN_ARRAY_OF_INTEGERS,
+    NOT_AN_INTEGER,
     NOT_BOOLEANS,
     NOT_COUNTS,
     NOT_REAL_COUNTS,
+    OUT_OF_RANGE,
     SECRET,
     SECRET_WORD,
 )
@@ -36,6 +39,7 @@ WORKING_CALLS = {
     "estimate": {"reports": [0, 1, 2], "epsilon": 1.0, "categories": 3},
     "variance": {"counts": [5, 3, 0], "epsilon": 1.0},
     "two_coin": {"values": [True, False], "rng": 0},
+    "shuffled_delta": {"epsilon": 0.1, "n": 9, "local_epsilon": 1.0, "others": 4},
 }
 REFUSED = {
     "keep_probability": {"epsilon": EPSILON, "categories": DOMAIN_SIZE},
@@ -60,5 +64,11 @@ REFUSED = {
             OUTSIDE_THE_DOMAIN,
             {ValueError: [[2], NOT_BOOLEANS]},
         ]
+    },
+    "shuffled_delta": {
+        "epsilon": [{ValueError: [-1, -1e-300, math.nan, math.inf, -math.inf]}, NOT_A_NUMBER],
+        "n": [{ValueError: [0, -3, 1_000_001]}, NOT_AN_INTEGER],
+        "local_epsilon": [OUT_OF_RANGE, NOT_A_NUMBER, {ValueError: [5e-324, 1e-10]}],
+        "others": [{ValueError: [-1, 9, 10**9], TypeError: [2.0, "2", True, [2]]}],
     },
 }
