@@ -17,26 +17,21 @@ from dataclasses import dataclass, field
 
 import yaml
 
+import marks
+import measure
 import prose
 import refresh
+import sources
 
 ROOT = refresh.ROOT
 
-CHAPTER = [
-    "What you will learn",
-    "Why it matters",
-    "By hand",
-    "The exact privacy check",
-    "The same in dpnotes",
-    "Real data",
-    "How far from optimal",
-    "What goes wrong in practice",
-    "Errata",
-    "Exercises",
-    "Takeaways",
-    "References",
-]
-PRELUDE = ["What you will learn", "Exercises", "Takeaways", "References"]
+# What every core page has; the sources come last, in a cell of their own.
+SECTIONS = ["Takeaways", "Exercises", "Sources"]
+MOST_COLUMNS = 6
+
+ROLE = re.compile(r"(?<![`\\])\{[a-z]+(?::[a-z]+)?\}`[^`]+`")
+# Directives that JupyterLab shows only with colons have prose inside; these have code or nothing.
+FENCED = re.compile(r"^ *`{3,}\{(?!code|math|raw)([^}]+)\}", re.M)
 
 # numpy's newer interface, which draws nothing from a global generator.
 MODERN_RANDOM = {
@@ -85,9 +80,14 @@ class Page:
         return self.name.endswith(".ipynb")
 
     @property
-    def is_chapter(self):
-        """Whether the page has a chapter's fixed shape; the prelude has a lighter one."""
-        return self.is_notebook and self.name != "foundations.ipynb"
+    def is_core(self):
+        """Whether the page is one that every reader reads; the others lie in folders."""
+        return self.is_notebook and "/" not in self.name
+
+    @property
+    def chapter(self):
+        """The name that a core page shares with its deeper page and its solutions."""
+        return self.name.rpartition("/")[2].removesuffix(".ipynb")
 
     def of_type(self, kind):
         """Yield ``(number, cell)`` for the cells of one type."""
@@ -109,43 +109,109 @@ def _markdown(source):
 
 
 def typed_numbers(page):
-    """Measured numbers are glue; see ``prose`` for what may be typed."""
+    """Measured numbers come from a cell; see ``prose`` for what may be typed."""
     for number, cell in page.of_type("markdown"):
+        if cell["source"].startswith(sources.HEADING):
+            continue
         for line, typed in prose.typed_numbers(cell["source"]):
-            yield number, line, f"{typed} is typed by hand: glue it, cite it or write it as maths"
+            yield number, line, f"{typed} is typed by hand: keep it, cite it or write it as maths"
 
 
-def chapter_shape(page):
-    """Every chapter has the same sections in the same order."""
-    wanted = CHAPTER if page.is_chapter else PRELUDE
-    found = [
-        heading.replace("`", "").split(":")[0].strip()
-        for _, cell in page.of_type("markdown")
-        for heading in prose.headings(cell["source"], 2)
-    ]
-    if not page.is_chapter:
-        found = [heading for heading in found if heading in PRELUDE]
-    if found != wanted:
-        missing = [heading for heading in wanted if heading not in found]
-        extra = [heading for heading in found if heading not in wanted]
-        detail = f"missing: {missing}, unexpected: {extra}" if missing or extra else "wrong order"
-        yield 1, 1, f"the sections are not those of a chapter ({detail})"
+def sections(page):
+    """Every core page has its takeaways, its exercises and, last, its sources."""
+    if not page.is_core:
+        return
+    found = prose.headings(page.text(), 2)
+    for heading in SECTIONS:
+        if found.count(heading) != 1:
+            yield 1, 1, f"the section {heading!r} is there {found.count(heading)} times"
+    if found[-1:] != SECTIONS[-1:]:
+        yield 1, 1, f"the last section is not {SECTIONS[-1]!r}"
 
 
-def run_it_yourself(page):
-    """Every notebook says how to run it locally, by its own name."""
-    wanted = ["Run this page yourself", "`make lab`", f"`{page.name}`"]
-    if not all(part in page.text() for part in wanted):
-        yield 1, 1, f"no box that says {' ... '.join(wanted)}"
+def reading_time(page):
+    """Every core page says at its top how long it takes, as it was measured."""
+    if page.is_core and f"<!-- {marks.READING_TIME} -->" not in page.cells[0]["source"]:
+        yield 1, 1, "does not say how long it takes: About 35<!-- minutes --> minutes"
+
+
+def readable(page):
+    """A core page can be read in one sitting, and begins with an idea rather than with code."""
+    if not page.is_core:
+        return
+    found = measure.measure(page.cells)
+    if found.exact > measure.MOST_MINUTES:
+        yield 1, 1, f"takes {found.exact:.0f} minutes, more than {measure.MOST_MINUTES}"
+    if found.lines > measure.MOST_LINES:
+        yield 1, 1, f"shows {found.lines} lines of code, more than {measure.MOST_LINES}"
+    if found.code_before_picture:
+        yield 1, 1, "shows code before the first picture"
+    if found.sources:
+        yield 1, 1, f"speaks of 'the source' {found.sources} times: teach the subject"
+
+
+def short_cells(page):
+    """No cell that is seen is longer than a screen."""
+    for number, cell in page.of_type("code"):
+        seen = measure.visible_lines(cell)
+        if seen > measure.LONGEST_CELL:
+            yield number, 1, f"shows {seen} lines of code: fold it or cut it"
+
+
+def narrow_tables(page):
+    """No table has more columns than a page holds."""
+    for number, cell in page.of_type("code"):
+        for output in cell["outputs"]:
+            columns = _columns("".join(output.get("data", {}).get("text/html", "")))
+            if columns > MOST_COLUMNS:
+                yield number, 1, f"a table of {columns} columns, more than {MOST_COLUMNS}"
+
+
+def _columns(html):
+    """Count the columns of a table beside the names of its rows."""
+    row = re.search(r"<tbody.*?</tr>", html, re.S)
+    return len(re.findall(r"<td\b", row[0])) if row else 0
+
+
+def folded(page):
+    """What the site folds, JupyterLab folds."""
+    for number, cell in page.of_type("code"):
+        hidden = bool(measure.HIDDEN & refresh.tags(cell))
+        if hidden != cell["metadata"].get("jupyter", {}).get("source_hidden", False):
+            yield number, 1, "is folded in the site or in JupyterLab only: run `make refresh`"
+
+
+def true_marks(page):
+    """Every number before a mark is the one that a cell keeps, or the reading time."""
+    numbers = _numbers(page)
+    for number, cell in page.of_type("markdown"):
+        for line, message in marks.problems(cell["source"], numbers):
+            yield number, line, f"{message}; run `make refresh`"
+        for line, name in prose.misplaced_marks(cell["source"]):
+            yield number, line, f"the mark {name} would be printed there: move it into the prose"
+
+
+def _numbers(page):
+    return marks.kept(page.cells) | {marks.READING_TIME: measure.measure(page.cells).minutes}
+
+
+def plain_links(page):
+    """Nothing in a notebook's prose needs the site to be read: no roles, no fenced directives."""
+    for number, cell in page.of_type("markdown"):
+        for match in [*ROLE.finditer(cell["source"]), *FENCED.finditer(cell["source"])]:
+            line = cell["source"].count("\n", 0, match.start()) + 1
+            yield number, line, f"{match.group().strip()} shows as it is outside of the site"
 
 
 def sources_at_the_foot(page):
-    """A page that cites lists its sources itself, as footnotes."""
-    text = page.text()
-    if re.search(r"\{cite(:\w+)?\}`", text):
-        yield 1, 1, "{cite} needs one bibliography for all pages: use {footcite}"
-    if re.search(r"\{footcite(:\w+)?\}`", text) and "{footbibliography}" not in text:
-        yield 1, 1, "cites, but has no {footbibliography}"
+    """A notebook lists its sources, and links to no library that its bibliography lacks."""
+    bibliography = ROOT / "book" / "references.bib"
+    for number, cell in page.of_type("markdown"):
+        for line, address in sources.unknown(cell["source"], bibliography):
+            yield number, line, f"{address} is not in references.bib"
+    wanted, last = sources.listed(page.text(), bibliography), page.cells[-1]
+    if wanted != sources.HEADING + "\n" and last["source"].rstrip() != wanted:
+        yield len(page.cells), 1, "the list of sources is not that of the links: run `make refresh`"
 
 
 def executed(page):
@@ -347,24 +413,42 @@ def resolved_glue(pages):
 
 
 def helpers_defined_once(pages):
-    """No function or class is written down in two places."""
+    """No function or class is written down twice; other pages of a chapter may repeat it."""
     seen = {}
     for page in pages:
         for number, node in _definitions(page):
-            if node.name in seen:
-                message = f"{node.name} is defined already, in {seen[node.name]}"
-                yield _problem(page, number, node.lineno, message)
-            seen.setdefault(node.name, f"{page.name}, cell {number}")
+            code = ast.dump(node)
+            for where, known in seen.setdefault(node.name, []):
+                repeated = page.chapter == where.chapter and page.name != where.name
+                if not (repeated and code == known):
+                    message = f"{node.name} is defined already, in {where.name}"
+                    yield _problem(page, number, node.lineno, message)
+                    break
+            seen[node.name].append((page, code))
 
 
 def used_glossary_terms(pages):
-    """Every term of the glossary is linked from another page."""
+    """Every term of the glossary is linked from another page, and every link has its term."""
+    known = {_anchor(term) for page in pages for _, term in glossary_terms(page.text())}
     for page in pages:
+        for number, cell in page.of_type("markdown"):
+            for match in GLOSSARY_LINK.finditer(cell["source"]):
+                if known and match[1] not in known:
+                    line = cell["source"].count("\n", 0, match.start()) + 1
+                    yield _problem(page, number, line, f"the glossary has no {match[1]}")
         others = "\n".join(other.text() for other in pages if other is not page)
         used = {_term(match) for match in re.findall(r"\{term\}`([^`]+)`", others)}
+        linked = set(GLOSSARY_LINK.findall(others))
         for line, term in glossary_terms(page.text()):
-            if term.lower() not in used:
-                yield _problem(page, 1, line, f"no other page links to {{term}}`{term}`")
+            if term.lower() not in used and _anchor(term) not in linked:
+                yield _problem(page, 1, line, f"no other page links to {term!r}")
+
+
+GLOSSARY_LINK = re.compile(r"\(<?(?:\.\./)*glossary\.md#term-([^\s)>]+)")
+
+
+def _anchor(term):
+    return re.sub(r"[^A-Za-z0-9.]+", "-", term).strip("-")
 
 
 def _term(reference):
@@ -437,10 +521,17 @@ def _shown(name):
     return f"book/{name}"
 
 
-PAGE_RULES = [typed_numbers, sources_at_the_foot]
+PAGE_RULES = [typed_numbers]
 NOTEBOOK_RULES = [
-    chapter_shape,
-    run_it_yourself,
+    sections,
+    reading_time,
+    readable,
+    short_cells,
+    narrow_tables,
+    folded,
+    true_marks,
+    plain_links,
+    sources_at_the_foot,
     executed,
     mostly_compared,
     stable_outputs,

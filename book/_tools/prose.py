@@ -1,12 +1,13 @@
 """Find numbers that were typed by hand in the book's prose.
 
 A number that somebody measured goes stale when the code behind it changes, so it must come from a
-cell: ``{glue:text}`` followed by a key. ``typed_numbers`` finds every percentage and every number
-of three or more significant digits that does not. These may be typed:
+cell, and stand before a mark (see `marks`). ``typed_numbers`` finds every percentage and every
+number of three or more significant digits that does not. These may be typed:
 
 - in code, mathematics, links, roles, comments, labels, directive options and front matter;
 - in a theorem, lemma, proposition, corollary, definition or proof: what is proved does not change;
-- in a sentence, or a table row, with a citation: the source says so, not our run;
+- in a sentence, or a table row, with a citation, which is a link that leads out of the book: the
+  source says so, not our run;
 - one or two significant digits (0.05, 14, 2,000), so powers of ten as well; never a percentage,
   save 0 %, 100 % and the level of a confidence interval ("95 % confidence");
 - years from 1900 to 2099 where a year can stand ("in 2014", "June 2026", "(1994)"), and dates;
@@ -18,8 +19,12 @@ What else needs a number, such as 256 values of a byte, writes it as mathematics
 
 import re
 
+import marks
+
 CITATION = "\x01"
 
+MARKED = "\ue000"
+CODE = {"code", "code-block", "code-cell", "eval-rst", "math", "mermaid", "raw"}
 OPAQUE = {
     *("bibliography", "code", "code-block", "code-cell", "eval-rst", "footbibliography"),
     *("image", "include", "literalinclude", "math", "mermaid", "raw", "toctree"),
@@ -35,7 +40,7 @@ FENCE = re.compile(
 OPTION = re.compile(r"^\s*:[\w-]+:")
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 INLINE = re.compile(
-    r"<!--.*?-->"
+    marks.MARK.pattern + r"|<!--.*?-->"
     r"|^%.*?$"
     r"|^\([\w:.-]+\)=\s*$"
     r"|\$\$.*?\$\$"
@@ -49,7 +54,7 @@ INLINE = re.compile(
     r"|^\s*\d+[.)](?=\s)",
     re.S | re.M,
 )
-CITES = re.compile(r"\{(?:foot)?cite(?::\w+)?\}`")
+CITES = re.compile(r"\{(?:foot)?cite(?::\w+)?\}`|\(<?https?://")
 SENTENCE_END = re.compile(
     rf"(?<=[.!?])[)*_\"']*\s+(?![\s{CITATION}])|\n\s*\n|\n(?=\s*(?:[-*+|]|\d+[.)])\s)"
 )
@@ -134,6 +139,19 @@ def mask(text):
     return text
 
 
+def misplaced_marks(text):
+    """Yield ``(line, name)`` for each mark where the site would print it: in mathematics or code,
+    in a heading or in the title of a directive.
+    """
+    hidden = marks.MARK.sub(lambda match: MARKED * len(match.group()), text)
+    seen = INLINE.sub(_blank, _mask_fences(hidden, CODE))
+    for match in marks.MARK.finditer(text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        in_title = FENCE.match(hidden, start) or hidden.startswith("#", start)
+        if in_title or seen[match.start()] != MARKED:
+            yield text.count("\n", 0, start) + 1, match["name"]
+
+
 def headings(text, level):
     """Return a text's headings of one level, without those in code."""
     marks = "#" * level + " "
@@ -150,7 +168,7 @@ def _blank_inline(match):
     return CITATION + blank[1:] if CITES.match(match.group()) else blank
 
 
-def _mask_fences(text):
+def _mask_fences(text, names=OPAQUE):
     lines, open_fences, in_options = [], [], False
     for line in text.split("\n"):
         fence = FENCE.match(line)
@@ -160,7 +178,7 @@ def _mask_fences(text):
             line, in_options = "", False
         elif fence and not opaque:
             name = fence["name"]
-            open_fences.append((fence["marks"], name is None or name in OPAQUE))
+            open_fences.append((fence["marks"], name is None or name in names))
             line, in_options = _title(fence, line), True
         elif opaque or (in_options and OPTION.match(line)):
             line = ""
