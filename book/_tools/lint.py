@@ -209,7 +209,7 @@ def sources_at_the_foot(page):
     for number, cell in page.of_type("markdown"):
         for line, address in sources.unknown(cell["source"], bibliography):
             yield number, line, f"{address} is not in references.bib"
-    wanted, last = sources.listed(page.text(), bibliography), page.cells[-1]
+    wanted, last = sources.listed(sources.above(page.cells), bibliography), page.cells[-1]
     if wanted != sources.HEADING + "\n" and last["source"].rstrip() != wanted:
         yield len(page.cells), 1, "the list of sources is not that of the links: run `make refresh`"
 

@@ -144,12 +144,13 @@ def misplaced_marks(text):
     in a heading or in the title of a directive.
     """
     hidden = marks.MARK.sub(lambda match: MARKED * len(match.group()), text)
-    seen = INLINE.sub(_blank, _mask_fences(hidden, CODE))
-    for match in marks.MARK.finditer(text):
-        start = text.rfind("\n", 0, match.start()) + 1
-        in_title = FENCE.match(hidden, start) or hidden.startswith("#", start)
-        if in_title or seen[match.start()] != MARKED:
-            yield text.count("\n", 0, start) + 1, match["name"]
+    seen = INLINE.sub(_blank, _mask_fences(hidden, CODE)).split("\n")
+    for number, line in enumerate(text.split("\n")):
+        names = [match["name"] for match in marks.MARK.finditer(line)]
+        titled = FENCE.match(line) or line.startswith("#")
+        marked = marks.MARK.sub(lambda match: MARKED * len(match.group()), line).count(MARKED)
+        if names and (titled or seen[number].count(MARKED) < marked):
+            yield number + 1, ", ".join(names)
 
 
 def headings(text, level):

@@ -221,22 +221,18 @@ def _folded(metadata):
 def written(cells, root=ROOT):
     """Return the cells with the numbers, the reading time and the sources that belong to them."""
     numbers = marks.kept(cells) | {marks.READING_TIME: measure.measure(cells).minutes}
-    texts = ["".join(cell["source"]) for cell in cells]
-    whole = "\n\n".join(text for text, cell in zip(texts, cells, strict=True) if _is_prose(cell))
-    return [
-        {**cell, "source": _prose(text, numbers, whole, root)} if _is_prose(cell) else cell
-        for text, cell in zip(texts, cells, strict=True)
-    ]
+    foot = sources.listed(sources.above(cells), root / "book" / "references.bib")
+    return [_written(cell, numbers, foot) for cell in cells]
 
 
-def _is_prose(cell):
-    return cell["cell_type"] == "markdown"
-
-
-def _prose(text, numbers, whole, root):
-    if text.startswith(sources.HEADING):
-        return sources.listed(whole, root / "book" / "references.bib")
-    return marks.written(text, numbers)
+def _written(cell, numbers, foot):
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "markdown":
+        return cell
+    return {
+        **cell,
+        "source": foot if text.startswith(sources.HEADING) else marks.written(text, numbers),
+    }
 
 
 def _number(cell, number):

@@ -37,8 +37,10 @@ def _same(url):
 
 def cited(text, path):
     """Return the entries that a text links to, each once, in the order of author and year."""
+    if not LINK.search(text):
+        return []
     known = entries(Path(path))
-    found = {_same(url) for url in LINK.findall(_above(text)) if _same(url) in known}
+    found = {_same(url) for url in LINK.findall(text) if _same(url) in known}
     return sorted((known[url] for url in found), key=_order)
 
 
@@ -55,8 +57,10 @@ def listed(text, path):
     return "\n".join([HEADING, "", *(f"- {_written(entry)}" for entry in cited(text, path))])
 
 
-def _above(text):
-    return text.split(HEADING + "\n")[0]
+def above(cells):
+    """Return the prose of a page without its list of sources."""
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    return "\n\n".join(text for text in texts if not text.startswith(HEADING))
 
 
 def _order(entry):
