@@ -5,24 +5,45 @@ probability proportional to exp(epsilon u / (2 sensitivity)), where the sensitiv
 one person can change any utility. This costs at most epsilon, and nearly all of it on the worst
 utilities. Where the sum of the weights does not depend on the data it costs half: on a column of
 labels it is randomized response, as `dpnotes.label_privacy` has it.
+
+Its relatives are here as well. `permute_and_flip` chooses better at the same cost. `release_median`
+is the mechanism on a public grid of answers. `above_threshold` is the sparse vector technique: it
+names the first of many counts that is large. Each has the exact distribution of its output beside
+it, so that `dpnotes.audit` can check it.
 """
 
+import math
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from dpnotes._checks import (
     as_array,
+    as_floats,
     as_objects,
     check_epsilon,
+    check_flag,
     check_integer,
+    check_real,
     check_rng,
     is_finite,
     kind_of,
+    shown,
 )
-from dpnotes._coins import flip_each
+from dpnotes._coins import discrete_laplace, flip_each
+from dpnotes.release import Release
+
+# Counts are cut off here, and noise has scales up to here, so that their sums fit 64 bits.
+_LARGEST_COUNT, _LARGEST_SCALE = 2**53, 2.0**40
+# A table of probabilities has at most so many steps, and a sum over noise so many terms.
+_LARGEST_TABLE = 10**7
+# So many scales away noise has a share of e^-45: below rounding.
+_NEGLIGIBLE = 45.0
+_NODES, _SHARES = np.polynomial.legendre.leggauss(32)
 
 
 def sample(
@@ -72,10 +93,7 @@ def sample(
     >>> best_day in (0, 1, 2)
     True
     """
-    gaps = _half_gaps(utilities)
-    if gaps.ndim != 1:
-        raise ValueError(f"utilities must be one-dimensional, got shape {gaps.shape}")
-    weights = _weights(gaps, epsilon, sensitivity)
+    weights = _weights(_one_row(utilities), epsilon, sensitivity)
     count = 1 if size is None else check_integer("size", size, low=0, high=2**40)
     drawn = _draw(weights, count, check_rng(rng))
     return int(drawn[0]) if size is None else drawn
@@ -117,6 +135,452 @@ def output_distribution(
     """
     weights = _weights(_half_gaps(utilities), epsilon, sensitivity)
     return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def permute_and_flip(
+    utilities: ArrayLike,
+    epsilon: float,
+    *,
+    sensitivity: float = 1.0,
+    size: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> int | np.ndarray:
+    """Draw the index of a candidate by permute-and-flip, which chooses better than `sample`.
+
+    Parameters
+    ----------
+    utilities : array_like of shape (k,)
+        The utility of each candidate on the data at hand; finite.
+    epsilon : float
+        The privacy cost of one draw, positive and finite.
+    sensitivity : float
+        The most by which one person can change a utility, positive and finite.
+    size : int, optional
+        How many independent draws; each costs epsilon. By default a single one.
+    rng : Generator, int or None
+        Where the randomness comes from; None asks the system for a fresh start.
+
+    Returns
+    -------
+    int, or ndarray of int64 of shape (size,)
+        Indices of candidates.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `sample` does.
+
+    Notes
+    -----
+    Go through the candidates in random order and flip a coin for each, which lands heads with
+    probability exp(epsilon (u - best) / (2 sensitivity)); the first heads is the answer (McKenna
+    and Sheldon, 2020). The best candidate always gets heads. It is private at epsilon, and its
+    expected utility is at least that of the exponential mechanism with the same parameter. It is
+    report-noisy-max with exponential noise (Ding et al., 2021).
+
+    The coins are exact; rounding their chances may cost up to 1e-12 more than epsilon. A draw
+    costs O(k).
+
+    Examples
+    --------
+    >>> best_day = permute_and_flip([10, 14, 9], epsilon=1.0, rng=0)
+    >>> best_day in (0, 1, 2)
+    True
+    """
+    chances = _weights(_one_row(utilities), epsilon, sensitivity)
+    count = 1 if size is None else check_integer("size", size, low=0, high=2**40)
+    rng = check_rng(rng)
+    # The coin of the best is no coin: it always lands heads.
+    sure, coins = chances == 1, np.where(chances == 1, 0.0, chances)
+    drawn = np.empty(count, dtype=np.int64)
+    for place in range(count):
+        order = rng.permutation(chances.size)
+        drawn[place] = order[(flip_each(coins[order], rng) | sure[order]).argmax()]
+    return int(drawn[0]) if size is None else drawn
+
+
+def permute_and_flip_distribution(
+    utilities: ArrayLike, epsilon: float, *, sensitivity: float = 1.0
+) -> np.ndarray:
+    """Return the exact distribution of what `permute_and_flip` draws.
+
+    Parameters
+    ----------
+    utilities : array_like of shape (k,) or (inputs, k)
+        The utility of each candidate; with two dimensions, a row for each possible data set.
+    epsilon : float
+        The privacy cost, positive and finite.
+    sensitivity : float
+        The most by which one person can change a utility, positive and finite.
+
+    Returns
+    -------
+    ndarray of the shape of `utilities`
+        Probabilities; each row sums to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `sample` does.
+
+    Notes
+    -----
+    Let each candidate j have its turn at a time that is uniform on [0, 1], and a coin that lands
+    heads with probability a_j. It is drawn if no other one had its turn before and heads, so its
+    probability is a_j times the integral over t of the product of 1 - t a_l over all other l. The
+    integrand is a polynomial; Gauss's rule on intervals that halve towards 0 gives twelve digits.
+
+    Examples
+    --------
+    >>> permute_and_flip_distribution([0.0, 2.0], np.log(3)).round(12)
+    array([0.16666667, 0.83333333])
+    """
+    chances = _weights(_half_gaps(utilities), epsilon, sensitivity)
+    intervals = max(8, math.ceil(math.log2(chances.shape[-1])) + 4)
+    ends = np.append(0.0, 2.0 ** np.arange(-intervals, 1))
+    total = np.zeros(chances.shape)
+    for low, high in pairwise(ends):
+        for node, share in zip(_NODES, _SHARES, strict=True):
+            time = low + (high - low) * (node + 1) / 2
+            # No factor is 0, as time is below 1, so the others are all of them but one.
+            nobody = np.log1p(-time * chances).sum(axis=-1, keepdims=True)
+            others = np.exp(nobody - np.log1p(-time * chances))
+            total += (high - low) / 2 * share * others
+    return chances * total
+
+
+def release_median(
+    values: ArrayLike,
+    epsilon: float,
+    *,
+    low: float,
+    high: float,
+    steps: int = 1_000_000,
+    rng: np.random.Generator | int | None = None,
+) -> Release:
+    """Release a private median, as one of the answers on a public grid.
+
+    Parameters
+    ----------
+    values : array_like of shape (n,)
+        One finite number a record. What lies outside the bounds counts as the nearer bound.
+    epsilon : float
+        The privacy cost when one record is replaced by another, positive and finite.
+    low, high : float
+        The smallest and the largest answer, with low < high. They must be known in public, and not
+        be read off the values.
+    steps : int
+        The answers are low + i (high - low) / steps for i = 0 to steps; from 1 to 2**40. For whole
+        numbers from 0 to 120 take 120.
+    rng : Generator, int or None
+        Where the randomness comes from; None asks the system for a fresh start.
+
+    Returns
+    -------
+    Release
+        The median; ``float`` of it is the number.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are no values, one is not a finite number, or a parameter is out of range or of the
+        wrong kind. Nothing else about the values is ever refused.
+
+    Notes
+    -----
+    Every value is rounded to the grid. The utility of an answer is minus the number of values below
+    it, or of those above it, whichever is larger; one record moves this by at most 1. Answers
+    between two neighbouring values have the same utility, so the exponential mechanism first draws
+    such a stretch, with exact coins, and then a point of it (Smith, 2011, draws a real number
+    there, whose last digits could give away the values on both sides).
+
+    The number of values on the worse side of the answer exceeds the least that is possible by more
+    than 2 (ln(steps + 1) + t) / epsilon with probability at most e^-t. Time is O(n log n), whatever
+    `steps` is.
+
+    Examples
+    --------
+    >>> ages = [23, 31, 35, 38, 40, 42, 57] * 100
+    >>> release_median(ages, 1.0, low=0, high=120, steps=120, rng=0).value
+    38.0
+    """
+    epsilon = check_epsilon(epsilon)
+    low, high = _check_range(low, high)
+    steps = check_integer("steps", steps, low=1, high=2**40)
+    rng = check_rng(rng)
+    ends, weights = _stretches(values, epsilon, low, high, steps)
+    [drawn] = _draw(np.diff(ends) * weights, 1, rng)
+    place = int(rng.integers(ends[drawn], ends[drawn + 1]))
+    return Release(
+        min(low + (high - low) * (place / steps), high),
+        epsilon,
+        mechanism="exponential mechanism on a grid of answers",
+        neighbours="one record replaced by another",
+    )
+
+
+def median_distribution(
+    values: ArrayLike, epsilon: float, *, low: float, high: float, steps: int
+) -> np.ndarray:
+    """Return the exact distribution of what `release_median` draws.
+
+    Parameters
+    ----------
+    values : array_like of shape (n,)
+        One finite number a record.
+    epsilon : float
+        The privacy cost, positive and finite.
+    low, high : float
+        The smallest and the largest answer, with low < high.
+    steps : int
+        The number of steps between them, from 1 to 10**7.
+
+    Returns
+    -------
+    ndarray of shape (steps + 1,)
+        The probability of each answer, from low to high; they sum to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `release_median` does.
+
+    Examples
+    --------
+    >>> median_distribution([1, 1, 2], 2 * np.log(3), low=0, high=3, steps=3).round(4)
+    array([0.0714, 0.6429, 0.2143, 0.0714])
+    """
+    epsilon = check_epsilon(epsilon)
+    low, high = _check_range(low, high)
+    steps = check_integer("steps", steps, low=1, high=_LARGEST_TABLE)
+    ends, weights = _stretches(values, epsilon, low, high, steps)
+    distribution = np.repeat(weights, np.diff(ends))
+    return distribution / distribution.sum()
+
+
+def above_threshold(
+    answers: ArrayLike,
+    threshold: int,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    monotone: bool = False,
+    rng: np.random.Generator | int | None = None,
+) -> int:
+    """Return which answer is the first above a threshold, by the sparse vector technique.
+
+    Parameters
+    ----------
+    answers : array_like of int of shape (k,)
+        The true answers, such as counts, in the order in which they are asked.
+    threshold : int
+        Within 2**53 of 0.
+    epsilon : float
+        The privacy cost of the whole call, however many answers there are; positive and finite,
+        and so large that no scale of noise is above 2**40.
+    sensitivity : int
+        The most by which one person can change an answer, at least 1.
+    monotone : bool
+        Whether one person can never raise some answers and lower others at the same time. Half of
+        the noise on the answers is then enough. When one record is *replaced*, counts in general
+        are not monotone; counts of values up to c, for one c after the other, are. When a record
+        is added or removed, all counts are.
+    rng : Generator, int or None
+        Where the randomness comes from; None asks the system for a fresh start.
+
+    Returns
+    -------
+    int
+        The place of the first answer that was found above, or -1 if none was.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are no answers, they are not integers, or a parameter is out of range or of the
+        wrong kind.
+
+    Notes
+    -----
+    The threshold gets Laplace noise of scale sensitivity / e1, each answer fresh noise of scale
+    2 sensitivity / e2 (without the 2 where `monotone`), and the first noisy answer that reaches the
+    noisy threshold is named (Dwork et al., 2009; Lyu, Su and Li, 2017). The cost is e1 + e2, and
+    epsilon is divided so that the variance of a comparison is least: e2 / e1 is the cube root of 4,
+    or 1 where `monotone`. The noise is on whole numbers and exact; see
+    `dpnotes._coins.discrete_laplace` on how far it reaches.
+
+    Nothing but the place may leave: the noisy answer itself would need a budget of its own. To
+    look for a further one, call this again on the answers behind, which costs epsilon again.
+
+    Examples
+    --------
+    >>> above_threshold([3, 8, 5, 900, 4], 500, epsilon=1.0, rng=0)
+    3
+    """
+    row = _check_answers(answers)
+    if row.ndim != 1:
+        raise ValueError(f"answers must be one-dimensional, got shape {row.shape}")
+    threshold = check_integer("threshold", threshold, low=-_LARGEST_COUNT, high=_LARGEST_COUNT)
+    of_threshold, of_answers = _scales(epsilon, sensitivity, monotone)
+    rng = check_rng(rng)
+    [shift] = discrete_laplace(1, of_threshold, rng)
+    above = row + discrete_laplace(row.size, of_answers, rng) >= threshold + shift
+    return int(above.argmax()) if above.any() else -1
+
+
+def above_threshold_distribution(
+    answers: ArrayLike,
+    threshold: int,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    monotone: bool = False,
+) -> np.ndarray:
+    """Return the exact distribution of what `above_threshold` returns.
+
+    Parameters
+    ----------
+    answers : array_like of int of shape (k,) or (inputs, k)
+        The true answers; with two dimensions, a row for each possible data set.
+    threshold : int
+        Within 2**53 of 0.
+    epsilon : float
+        The privacy cost, positive and finite.
+    sensitivity : int
+        The most by which one person can change an answer, at least 1.
+    monotone : bool
+        Whether one person can never raise some answers and lower others at the same time.
+
+    Returns
+    -------
+    ndarray of shape (k + 1,) or (inputs, k + 1)
+        The probability of each place, and last that of none; each row sums to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `above_threshold` does, or if the answers are so far from the threshold, or the noise is
+        so wide, that the sum over it would have more than 10**7 terms.
+
+    Notes
+    -----
+    Given the noise on the threshold the answers are independent. So this is a sum over that noise
+    of products, as far as its terms matter.
+
+    Examples
+    --------
+    >>> above_threshold_distribution([0, 5], 3, epsilon=2.0).round(3)
+    array([0.161, 0.689, 0.151])
+    """
+    table = _check_answers(answers)
+    threshold = check_integer("threshold", threshold, low=-_LARGEST_COUNT, high=_LARGEST_COUNT)
+    of_threshold, of_answers = _scales(epsilon, sensitivity, monotone)
+    rows = np.atleast_2d(table)
+    reach = _NEGLIGIBLE * (of_threshold + of_answers) + of_answers * math.log(rows.shape[1])
+    found = [_first_above(row - threshold, of_threshold, of_answers, reach) for row in rows]
+    return np.array(found) if table.ndim == 2 else found[0]
+
+
+def _one_row(utilities: ArrayLike) -> np.ndarray:
+    gaps = _half_gaps(utilities)
+    if gaps.ndim != 1:
+        raise ValueError(f"utilities must be one-dimensional, got shape {gaps.shape}")
+    return gaps
+
+
+def _check_range(low: float, high: float) -> tuple[float, float]:
+    """Return public bounds as floats, whose distance must be one as well."""
+    low = check_real("low", low, allowed="a finite number")
+    high = check_real("high", high, allowed="a finite number")
+    if not 0 < high - low < math.inf:
+        raise ValueError(
+            f"high must be above low, by less than a double can hold, got {shown((low, high))}"
+        )
+    return low, high
+
+
+def _stretches(
+    values: ArrayLike, epsilon: float, low: float, high: float, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the utility of answers on the grid changes, and the weight of each in between.
+
+    Stretch i holds the answers from ends[i] to ends[i + 1] - 1.
+    """
+    array = as_array("values", values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"values must be numbers, got {kind_of(array)}")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"values must be one-dimensional and not empty, got shape {array.shape}")
+    if not is_finite(array):
+        raise ValueError("values must be finite")
+    shares = (np.clip(as_floats(array), low, high) - low) / (high - low)
+    places = np.sort(np.rint(shares * steps).astype(np.int64))
+    ends = np.unique(np.concatenate([[0], places, places + 1, [steps + 1]]))
+    # The last value may lie on the last answer, behind which there is none.
+    starts = ends[:-1]
+    below = np.searchsorted(places, starts, side="left")
+    above = places.size - np.searchsorted(places, starts, side="right")
+    worse = np.maximum(below, above)
+    return ends, _weights((worse.min() - worse) / 2, epsilon, 1.0)
+
+
+def _check_answers(answers: ArrayLike) -> np.ndarray:
+    """Return whole numbers as 64-bit ones, cut off where noise would take them further."""
+    array = as_array("answers", answers)
+    if array.size == 0:
+        raise ValueError("answers must hold at least one, got none")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"answers must be integers, got {kind_of(array)}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"answers must have one or two dimensions, got shape {array.shape}")
+    if array.dtype.kind == "u":
+        return np.minimum(array, np.uint64(_LARGEST_COUNT)).astype(np.int64)
+    return np.clip(array.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
+
+
+def _scales(epsilon: float, sensitivity: int, monotone: bool) -> tuple[float, float]:
+    """Return the scales of the noise on the threshold and on an answer."""
+    epsilon = check_epsilon(epsilon)
+    sensitivity = check_integer("sensitivity", sensitivity, low=1)
+    factor = 1 if check_flag("monotone", monotone) else 2
+    ratio = factor ** (2 / 3)
+    of_threshold = sensitivity * (1 + ratio) / epsilon
+    of_answers = factor / ratio * of_threshold
+    if max(of_threshold, of_answers) > _LARGEST_SCALE:
+        raise ValueError(
+            "epsilon must be so large, and sensitivity so small, that no noise has a scale above "
+            f"2**40, got {shown((epsilon, sensitivity))}"
+        )
+    return of_threshold, of_answers
+
+
+def _first_above(
+    ahead: np.ndarray, of_threshold: float, of_answers: float, reach: float
+) -> np.ndarray:
+    """Return the distribution of the first answer above, for answers less the threshold."""
+    first = math.floor(min(ahead.min(), 0) - reach)
+    last = math.ceil(max(ahead.max(), 0) + reach)
+    if last - first > _LARGEST_TABLE:
+        raise ValueError(
+            "answers must be so close to threshold, and epsilon so large, that the sum over the "
+            f"noise has at most {_LARGEST_TABLE} terms"
+        )
+    shifts = np.arange(first, last + 1)
+    # Of each shift of the threshold: its chance, and that no answer so far was above.
+    logs = np.log(np.tanh(0.5 / of_threshold)) - np.abs(shifts) / of_threshold
+    found = np.empty(ahead.size + 1)
+    for place, answer in enumerate(ahead):
+        short = shifts - answer
+        found[place] = np.exp(special.logsumexp(logs + _log_at_most(-short, of_answers)))
+        logs = logs + _log_at_most(short - 1, of_answers)
+    found[-1] = np.exp(special.logsumexp(logs))
+    return found
+
+
+def _log_at_most(numbers: np.ndarray, scale: float) -> np.ndarray:
+    """Return the logarithm of the chance that discrete Laplace noise is at most each number."""
+    tail = -np.log1p(math.exp(-1 / scale))
+    far = np.where(numbers < 0, numbers, -numbers - 1) / scale + tail
+    return np.where(numbers < 0, far, np.log1p(-np.exp(far)))
 
 
 def _weights(half_gaps: np.ndarray, epsilon: float, sensitivity: float) -> np.ndarray:

@@ -1,16 +1,28 @@
+import itertools
 import math
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from laws import is_distributed_as, realised_distribution, softmax
+from laws import counts_fit, is_distributed_as, realised_distribution, softmax
+from scipy import integrate
 
 from dpnotes import exponential_mechanism
 from dpnotes.audit import exact_epsilon
-from dpnotes.exponential_mechanism import output_distribution, sample
+from dpnotes.exponential_mechanism import (
+    above_threshold,
+    above_threshold_distribution,
+    median_distribution,
+    output_distribution,
+    permute_and_flip,
+    permute_and_flip_distribution,
+    release_median,
+    sample,
+)
 
 # The mechanism: what is promised.
 
@@ -284,3 +296,405 @@ def test_utilities_may_be_of_any_type_of_number(dtype):
     distribution = output_distribution([0, 1, 1, 0], 1.0)
     np.testing.assert_array_equal(output_distribution(utilities, 1.0), distribution)
     np.testing.assert_array_equal(output_distribution(pd.Series(utilities), 1.0), distribution)
+
+
+# Permute-and-flip.
+
+
+def over_all_orders(chances):
+    """Return the distribution by its definition: every order of the candidates, in fractions."""
+    chances = [Fraction(float(chance)) for chance in chances]
+    drawn = [Fraction(0)] * len(chances)
+    orders = list(itertools.permutations(range(len(chances))))
+    for order in orders:
+        nobody = Fraction(1, len(orders))
+        for place in order:
+            drawn[place] += nobody * chances[place]
+            nobody *= 1 - chances[place]
+    return [float(chance) for chance in drawn]
+
+
+@given(utilities=st.lists(st.floats(-50, 50), min_size=1, max_size=6), epsilon=st.floats(1e-9, 1e3))
+@settings(max_examples=60)
+@example(utilities=[0.0, 0.0, 0.0, 0.0], epsilon=1.0)
+@example(utilities=[0.0, -1e3, 0.0], epsilon=1.0)
+def test_permute_and_flip_goes_through_the_candidates_in_every_order(utilities, epsilon):
+    found = permute_and_flip_distribution(utilities, epsilon)
+    chances = np.exp(np.maximum(epsilon * (np.array(utilities) - max(utilities)) / 2, -700))
+    np.testing.assert_allclose(found, over_all_orders(chances), rtol=1e-9, atol=1e-300)
+
+
+def test_permute_and_flip_is_the_largest_under_exponential_noise():
+    utilities = np.array([3.0, 2.5, 0.0, -4.0])
+    shifts = utilities / 2
+
+    def largest(x, j):
+        """Return the density of candidate j at x, and all others below."""
+        others = np.delete(shifts, j)
+        return np.exp(shifts[j] - x) * np.prod(-np.expm1(np.minimum(others - x, 0)))
+
+    found = permute_and_flip_distribution(utilities, 1.0)
+    for j in range(4):
+        area, _ = integrate.quad(largest, shifts.max(), 60, args=(j,), epsabs=1e-13)
+        assert found[j] == pytest.approx(area, abs=1e-11)
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 33, 1000, 10**4])
+def test_permute_and_flip_over_many_candidates_has_probability_one(candidates):
+    rng = np.random.default_rng(candidates)
+    for utilities in (np.zeros(candidates), rng.normal(size=candidates), np.arange(candidates)):
+        found = permute_and_flip_distribution(utilities, 1.0)
+        assert found.sum() == pytest.approx(1, abs=1e-12)
+        assert found.min() > 0
+    np.testing.assert_allclose(
+        permute_and_flip_distribution(np.ones(candidates), 1.0), 1 / candidates
+    )
+
+
+@given(
+    utilities=st.lists(st.integers(-64, 64), min_size=2, max_size=6),
+    step=st.lists(st.integers(-64, 64), min_size=6, max_size=6),
+    epsilon=st.floats(1e-6, 1e3),
+)
+@example(utilities=[0, -64], step=[-64, 64, 0, 0, 0, 0], epsilon=2.0)
+def test_permute_and_flip_costs_no_more_than_epsilon(utilities, step, epsilon):
+    table = np.vstack([utilities, np.add(utilities, step[: len(utilities)])]) / 64
+    assert exact_epsilon(permute_and_flip_distribution(table, epsilon)) <= epsilon + 1e-11
+
+
+def test_permute_and_flip_may_cost_all_of_epsilon_and_twice_as_much_without_the_half():
+    table = [[0.0, -9.0], [-1.0, -8.0]]
+    assert exact_epsilon(permute_and_flip_distribution(table, 1.0)) == pytest.approx(1, rel=1e-10)
+    broken = [over_all_orders(np.exp(1.0 * (np.array(row) - max(row)))) for row in table]
+    assert exact_epsilon(broken) == pytest.approx(2, rel=1e-9)
+
+
+@given(utilities=utility_lists, epsilon=st.floats(1e-3, 10))
+def test_permute_and_flip_chooses_at_least_as_well_as_the_exponential_mechanism(utilities, epsilon):
+    flips = permute_and_flip_distribution(utilities, epsilon) @ utilities
+    weights = output_distribution(utilities, epsilon) @ utilities
+    assert flips >= weights - 1e-9
+
+
+class EveryOrder(np.random.Generator):
+    """A generator that has one order for every permutation asked of it."""
+
+    def __init__(self, order):
+        super().__init__(np.random.PCG64(0))
+        self.order = np.array(order)
+
+    def permutation(self, size):
+        assert size == self.order.size
+        return self.order
+
+
+@pytest.mark.parametrize("utilities", [[3.0], [0, 0, 0], [0, 1, -2], [5, 5, 4, -1]])
+def test_over_all_orders_and_coins_permute_and_flip_has_its_distribution(monkeypatch, utilities):
+    total = [Fraction(0)] * len(utilities)
+    orders = list(itertools.permutations(range(len(utilities))))
+    for order, heads in itertools.product(orders, itertools.product([0, 1], repeat=len(utilities))):
+        asked = []
+
+        def flip(p, rng, heads=heads, asked=asked):
+            asked.append(p)
+            return np.array(heads, dtype=bool)
+
+        monkeypatch.setattr(exponential_mechanism, "flip_each", flip)
+        drawn = permute_and_flip(utilities, 1.5, rng=EveryOrder(order))
+        coins = zip(map(Fraction, map(float, asked[0])), heads, strict=True)
+        total[drawn] += math.prod(p if head else 1 - p for p, head in coins) / len(orders)
+    assert sum(total) == 1
+    expected = permute_and_flip_distribution(utilities, 1.5)
+    np.testing.assert_allclose([float(chance) for chance in total], expected, rtol=1e-13)
+
+
+def test_real_draws_of_permute_and_flip_follow_its_distribution_and_no_other():
+    utilities = [0, 2, 1, -3]
+    drawn = permute_and_flip(utilities, 1.0, size=20_000, rng=11)
+    assert is_distributed_as(drawn, permute_and_flip_distribution(utilities, 1.0))
+    assert not is_distributed_as(drawn, output_distribution(utilities, 1.0))
+    assert type(permute_and_flip(utilities, 1.0, rng=11)) is int
+    assert permute_and_flip(utilities, 1.0, size=0).shape == (0,)
+
+
+# A private median.
+
+
+def median_by_definition(values, epsilon, low, high, steps):
+    """Return the distribution of the median, every answer weighed by itself."""
+    grid = low + (high - low) * np.arange(steps + 1) / steps
+    near = grid[[np.abs(grid - min(max(value, low), high)).argmin() for value in values]]
+    below, above = (near[:, None] < grid).sum(axis=0), (near[:, None] > grid).sum(axis=0)
+    return softmax(-np.maximum(below, above), epsilon)
+
+
+@given(
+    values=st.lists(st.integers(-3, 13), min_size=1, max_size=12),
+    epsilon=st.floats(1e-6, 20),
+    steps=st.sampled_from([1, 2, 5, 10, 20]),
+)
+@example(values=[5] * 12, epsilon=1.0, steps=10)
+@example(values=[10, 10], epsilon=1.0, steps=10)
+@example(values=[0], epsilon=1.0, steps=1)
+def test_the_median_is_the_exponential_mechanism_over_all_answers(values, epsilon, steps):
+    found = median_distribution(values, epsilon, low=0, high=10, steps=steps)
+    assert found.shape == (steps + 1,)
+    # Halfway between two answers a value may go to either.
+    if steps not in (1, 2, 5) or not any(0 < value < 10 for value in values):
+        expected = median_by_definition(values, epsilon, 0, 10, steps)
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+SMALL = {"low": 0, "high": 3, "steps": 3}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_median_costs_no_more_than_epsilon_over_all_data_sets(epsilon, n):
+    groups = np.array(list(itertools.product(range(4), repeat=n)))
+    table = [median_distribution(group, epsilon, **SMALL) for group in groups]
+    pairs = np.argwhere((groups[:, None] != groups).sum(axis=2) == 1)
+    assert exact_epsilon(table, neighbours=pairs) <= epsilon + 1e-12
+    broken = [median_distribution(group, 3 * epsilon, **SMALL) for group in groups]
+    assert exact_epsilon(broken, neighbours=pairs) > epsilon
+
+
+def test_the_median_may_cost_nearly_all_of_epsilon():
+    # Nearly all answers, those above 2, gain a rank; the answer 1 loses one.
+    worst = {"low": 0, "high": 10**6, "steps": 10**6}
+    table = [median_distribution(values, 1.0, **worst) for values in ([0, 2, 2], [10**6, 2, 2])]
+    assert 0.9 < exact_epsilon(table) <= 1.0
+
+
+def test_a_median_normalised_by_its_own_values_is_caught():
+    def over_the_range_of_the_values(values):
+        inside = median_distribution(values, 1.0, low=min(values), high=max(values), steps=1)
+        distribution = np.zeros(4)
+        distribution[[min(values), max(values)]] = inside
+        return distribution
+
+    assert exact_epsilon([over_the_range_of_the_values(v) for v in ([0, 2], [0, 3])]) == math.inf
+
+
+def test_a_draw_of_the_median_follows_its_distribution():
+    values = [1, 1, 4, 7, 7, 7, 9, 50]
+    rng = np.random.default_rng(12)
+    bounds = {"low": 0, "high": 10, "steps": 20}
+    drawn = [release_median(values, 0.7, rng=rng, **bounds).value for _ in range(8_000)]
+    places = (2 * np.array(drawn)).astype(int)
+    assert is_distributed_as(places, median_distribution(values, 0.7, **bounds))
+    assert not is_distributed_as(places, median_distribution(values[1:], 0.7, **bounds))
+
+
+def test_a_stretch_is_drawn_by_its_exact_share_and_its_points_alike(monkeypatch):
+    values, bounds = [2, 2, 5], {"low": 0, "high": 8, "steps": 8}
+    asked = []
+
+    class Fixed(np.random.Generator):
+        def integers(self, low, high):
+            asked.append((int(low), int(high)))
+            return low
+
+    rng = Fixed(np.random.PCG64(0))
+    chances = realised_distribution(
+        monkeypatch, lambda: release_median(values, 1.0, rng=rng, **bounds).value
+    )
+    distribution = median_distribution(values, 1.0, **bounds)
+    for low, high in set(asked):
+        share = distribution[low:high].sum()
+        assert float(chances[float(low)]) == pytest.approx(share, rel=1e-13)
+        np.testing.assert_allclose(distribution[low:high], distribution[low])
+    assert sorted(set(asked)) == [(0, 2), (2, 3), (3, 5), (5, 6), (6, 9)]
+
+
+def test_the_median_of_many_values_is_near_and_always_within_its_bounds():
+    values = np.random.default_rng(13).normal(50, 10, size=100_001)
+    found = release_median(values, 1.0, low=0, high=100, rng=14)
+    assert abs(float(found) - np.median(values)) < 0.1
+    assert (found.epsilon, found.delta) == (1.0, 0.0)
+    assert "replaced" in found.neighbours
+    for values in ([-1e308, 1e308], [7.0], np.array([3, 3, 3], dtype=np.uint8)):
+        for seed in range(50):
+            drawn = release_median(values, 0.01, low=-0.3, high=0.1, steps=2**40, rng=seed).value
+            assert -0.3 <= drawn <= 0.1
+
+
+def test_values_that_are_all_alike_are_found_on_a_grid_that_doubles_only_nearly_hold():
+    for value in range(101):
+        found = median_distribution([value / 100] * 100, 2.0, low=0, high=1, steps=100)
+        assert found.argmax() == value
+        assert found.max() > 0.99
+
+
+def test_no_value_changes_what_is_refused_or_returned():
+    for values in ([1], [1, 2.5], np.float32([1, 2]), pd.Series([1, 2]), [2**53 + 1, 0.5]):
+        assert type(release_median(values, 1.0, low=0, high=5, rng=0).value) is float
+
+
+# The sparse vector technique.
+
+
+def noise_chances(scale, reach):
+    """Return discrete Laplace noise as a dictionary, by its definition."""
+    weights = {x: math.exp(-abs(x) / scale) for x in range(-reach, reach + 1)}
+    return {x: weight / sum(weights.values()) for x, weight in weights.items()}
+
+
+def first_above_by_definition(answers, threshold, of_threshold, of_answers, reach=120):
+    chances = noise_chances(of_answers, reach)
+    found = np.zeros(len(answers) + 1)
+    for shift, nobody in noise_chances(of_threshold, reach).items():
+        for place, answer in enumerate(answers):
+            above = sum(p for x, p in chances.items() if answer + x >= threshold + shift)
+            found[place] += nobody * above
+            nobody *= 1 - above
+        found[-1] += nobody
+    return found
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("answers", [[0], [2, 1, 4], [-3, 3, 0, 3]])
+def test_the_first_above_is_a_sum_over_all_noise(answers, monotone):
+    epsilon = 2.5
+    share = 2 if monotone else 1 + 4 ** (1 / 3)
+    of_threshold = share / epsilon
+    of_answers = of_threshold if monotone else 2 / (epsilon - 1 / of_threshold)
+    found = above_threshold_distribution(answers, 2, epsilon, monotone=monotone)
+    expected = first_above_by_definition(answers, 2, of_threshold, of_answers)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    # The two parts of the budget add up.
+    assert 1 / of_threshold + (1 if monotone else 2) / of_answers == pytest.approx(epsilon)
+
+
+def test_no_other_division_of_the_budget_has_a_smaller_variance():
+    for factor, monotone in ((2, False), (1, True)):
+        scales = exponential_mechanism._scales(1.0, 1, monotone)
+        spread = sum(scale**2 for scale in scales)
+        for share in np.linspace(0.05, 0.95, 91):
+            assert (1 / share) ** 2 + (factor / (1 - share)) ** 2 >= spread - 1e-9
+
+
+def worst_answers(answers, monotone):
+    """Return all that one person can do to these answers, as rows that begin with themselves."""
+    steps = itertools.product([-1, 0, 1], repeat=len(answers))
+    kept = [s for s in steps if not (monotone and {-1, 1} <= set(s))]
+    return np.array([answers, *(np.add(answers, step) for step in kept)])
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("answers", [[0, 0, 0], [-9, 9, -9], [9, 9, 9], [-4, -4, -4, 4]])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+def test_the_sparse_vector_technique_costs_no_more_than_epsilon(answers, epsilon, monotone):
+    table = above_threshold_distribution(
+        worst_answers(answers, monotone), 0, epsilon, monotone=monotone
+    )
+    np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-11)
+    pairs = [(0, row) for row in range(1, len(table))]
+    assert exact_epsilon(table, neighbours=pairs) <= epsilon + 1e-9
+
+
+def test_many_answers_use_up_nearly_all_of_epsilon_and_never_more():
+    costs = []
+    for count in (1, 10, 100, 1000):
+        # The many stay below a raised threshold only, which the last must reach all the same.
+        table = [[9] * count + [-9], [10] * count + [-10]]
+        costs.append(exact_epsilon(above_threshold_distribution(table, 0, 1.0)))
+    assert 0.6 < costs[0] < 0.7
+    assert costs[1:] == pytest.approx([1.0] * 3, abs=1e-9)
+
+
+def test_half_of_the_noise_is_too_little_where_answers_move_both_ways():
+    table = [[9] * 300 + [-9], [10] * 300 + [-10]]
+    assert exact_epsilon(above_threshold_distribution(table, 0, 1.0)) == pytest.approx(1.0)
+    too_little = above_threshold_distribution(table, 0, 1.0, monotone=True)
+    assert exact_epsilon(too_little) == pytest.approx(1.5)
+
+
+def broken_first_above(answers, threshold, scale, *, noisy_answers, stops):
+    """Return the exact distribution of wrong variants of the literature, output by output.
+
+    Without noise on the answers, or without an end after the first one above.
+    """
+    noise = noise_chances(scale, 60) if noisy_answers else {0: 1.0}
+    outputs = set(itertools.product([False, True], repeat=len(answers)))
+    if stops:
+        outputs = {out[: out.index(True) + 1] if True in out else out for out in outputs}
+    found = dict.fromkeys(outputs, 0.0)
+    for shift, chance in noise_chances(scale, 60).items():
+        above = [
+            sum(p for x, p in noise.items() if answer + x >= threshold + shift)
+            for answer in answers
+        ]
+        for output in outputs:
+            factors = [p if out else 1 - p for p, out in zip(above, output, strict=False)]
+            found[output] += chance * math.prod(factors)
+    return found
+
+
+def table_of(*distributions):
+    outputs = sorted(set().union(*distributions))
+    return [[row.get(output, 0.0) for output in outputs] for row in distributions]
+
+
+def test_the_exact_check_catches_answers_without_noise():
+    rows = [
+        broken_first_above(answers, 0, 2.0, noisy_answers=False, stops=True)
+        for answers in ([0, 1], [1, 0])
+    ]
+    assert [sum(row.values()) for row in rows] == pytest.approx([1, 1])
+    assert exact_epsilon(table_of(*rows)) == math.inf
+
+
+def test_the_exact_check_catches_a_technique_that_goes_on():
+    costs = []
+    for count in (1, 2, 3, 4):
+        rows = [
+            broken_first_above(answers, 0, 2.0, noisy_answers=True, stops=False)
+            for answers in ([0] * count + [1] * count, [1] * count + [0] * count)
+        ]
+        assert [sum(row.values()) for row in rows] == pytest.approx([1, 1])
+        costs.append(exact_epsilon(table_of(*rows)))
+    assert costs == sorted(costs)
+    assert costs[-1] > 1.5
+
+
+def test_the_sampler_compares_noisy_answers_with_one_noisy_threshold(monkeypatch):
+    drawn = []
+
+    def planted(size, scale, rng):
+        drawn.append((size, scale))
+        return np.array([3]) if size == 1 else np.array([0, 2, 7])
+
+    monkeypatch.setattr(exponential_mechanism, "discrete_laplace", planted)
+    assert above_threshold([9, 10, 6], 10, 1.0, sensitivity=5) == 2
+    assert above_threshold([13, 10, 6], 10, 1.0, sensitivity=5) == 0
+    assert above_threshold([12, 10, 5], 10, 1.0, sensitivity=5) == -1
+    (one, of_threshold), (three, of_answers) = drawn[:2]
+    assert (one, three) == (1, 3)
+    assert 5 / of_threshold + 10 / of_answers == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_real_draws_of_the_sparse_vector_technique_follow_its_distribution(monotone):
+    rng = np.random.default_rng(15)
+    call = {"answers": [2, 5, 0, 9], "threshold": 6, "epsilon": 1.2, "monotone": monotone}
+    drawn = np.array([above_threshold(**call, rng=rng) for _ in range(6_000)])
+    counts = np.bincount(np.where(drawn < 0, 4, drawn), minlength=5)
+    assert counts_fit(counts, above_threshold_distribution(**call))
+    call["monotone"] = not monotone
+    assert not counts_fit(counts, above_threshold_distribution(**call))
+
+
+def test_the_largest_counts_neither_wrap_around_nor_raise():
+    for dtype, extremes in ((np.int64, (-(2**63), 2**63 - 1)), (np.uint64, (0, 2**64 - 1))):
+        answers = np.array(extremes, dtype=dtype)
+        assert above_threshold(answers, 2**40, 1e-6, rng=16) == 1
+    assert above_threshold([2**53], -(2**53), 3e-12, rng=17) == 0
+    found = above_threshold_distribution(np.array([[2**60, 2**61]]), 2**53, 1.0)
+    np.testing.assert_allclose(found, above_threshold_distribution([[0, 0]], 0, 1.0))
+
+
+def test_a_far_answer_has_a_chance_that_is_small_and_not_0():
+    near, far = above_threshold_distribution([[-300], [-301]], 0, 1.0)
+    assert 0 < far[0] < near[0] < 1e-20
+    assert math.log(near[0] / far[0]) < 1.0
