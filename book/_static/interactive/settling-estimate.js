@@ -27,7 +27,7 @@
 
   function measure({ epsilon, n, survey }) {
     const keep = 1 / (1 + Math.exp(-epsilon));
-    const coins = uniforms(7919 * survey, PEOPLE);
+    const coins = uniforms(503 * survey, PEOPLE);
     const reports = truths.map((truth, person) => (coins[person] < keep ? truth : 1 - truth));
     const [reported, actual] = [reports, truths].map((answers) => Array.from(d3.cumsum(answers)));
     const steps = d3.range(n).map((person) => {
