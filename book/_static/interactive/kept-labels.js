@@ -5,9 +5,10 @@
   const WRONG = "var(--colour-2)";
   const BINS = 50;
 
-  // The recursion of the chapter, outwards from the likeliest score, as in log_score_pmf of dpnotes.
+  // The recursion of the chapter, outwards from the likeliest score, as in log_score_pmf of dpnotes,
+  // whose stated epsilon is twice this cost.
   function logScorePmf(n, epsilon, keep) {
-    const step = (i) => Math.log((n - i + 1) / i) + epsilon / 2;
+    const step = (i) => Math.log((n - i + 1) / i) + epsilon;
     const mode = Math.min(n, Math.floor((n + 1) * keep));
     const logPmf = new Float64Array(n + 1);
     for (let i = mode + 1; i <= n; i++) logPmf[i] = logPmf[i - 1] + step(i);
@@ -45,7 +46,7 @@
   }
 
   function measure({ epsilon, n, share }) {
-    const keep = 1 / (1 + Math.exp(-epsilon / 2));
+    const keep = 1 / (1 + Math.exp(-epsilon));
     const positives = Math.max(1, Math.round(share * n));
     const negatives = n - positives;
     const deviation = Math.sqrt(keep * (1 - keep) * (1 / positives + 1 / negatives)) / 2;
@@ -61,7 +62,7 @@
     // The first bin holds its left end, 0, as well.
     const bins = d3.pairs([0, ...parts.slice(1)], (low, high) => high - low);
     const logTooFew = logSum(logScorePmf(n, epsilon, keep).subarray(0, Math.ceil(n / 2)));
-    return { epsilon, n, keep, positives, deviation, bins, logFailure, logTooFew };
+    return { n, keep, positives, deviation, bins, logFailure, logTooFew };
   }
 
   function plot({ bins }, width) {
@@ -94,8 +95,7 @@
     };
   }
 
-  const facts = ({ epsilon, n, keep, positives, logFailure, logTooFew }) => [
-    ["label-privacy cost, ε/2", String(Number((epsilon / 2).toPrecision(3)))],
+  const facts = ({ n, keep, positives, logFailure, logTooFew }) => [
     ["share of labels kept, p", percent(keep, 2)],
     ["positives", `${number(positives)} of ${number(n)} labels`],
     ["a learner can use them, Pr[π > π′]", nearlyOne(logFailure)],
@@ -115,9 +115,9 @@
     controls: [
       {
         name: "epsilon",
-        label: "ε, the parameter of the mechanism",
-        steps: logarithmicSteps(0.05, 8),
-        start: 0.1,
+        label: "ε, the privacy cost of a label",
+        steps: logarithmicSteps(0.02, 4),
+        start: 0.05,
         write: String,
       },
       {
