@@ -116,19 +116,12 @@ RHO = 2.0
 
 CLAIMS = {
     "foundations": {
-        "add_laplace_noise": Claim(
-            0.5,
-            lambda page: lambda count, rng: page["add_laplace_noise"](count, 1, 0.5, rng=rng),
-            20,
-            21,
-            ("scale=sensitivity / epsilon", "scale=sensitivity"),
-        ),
         "noisy_count": Claim(
             0.5,
-            lambda page: lambda people, rng: page["noisy_count"](people, rng=rng),
-            np.array([True, False, True]),
-            np.array([True, False, False]),
-            ("np.count_nonzero(data), 1, 0.5", "np.count_nonzero(data), 1, 1.0"),
+            on_rows("noisy_count", 0.5),
+            20,
+            21,
+            ("scale=1 / epsilon", "scale=0.5 / epsilon"),
         ),
         "noisy_rates": Claim(
             1.0,
@@ -290,7 +283,8 @@ CLAIMS = {
 
 # What draws on a page and is no private mechanism: a leak that the page shows, or a simulation.
 OTHERS = {
-    "foundations": {"careless_count": "leaky", "noise": "simulation"},
+    "foundations": {"careless_count": "leaky", "lower_bound": "simulation"},
+    "deeper/foundations": {"noise": "simulation"},
     "randomized_response": {"careless_answer": "leaky"},
     "unary_encoding": {"perturb_with_one_draw": "leaky"},
     "exponential_mechanism": {"first_labels_kept": "leaky"},

@@ -8,8 +8,18 @@ import pytest
 from scipy import optimize, special, stats
 from visits import PHONE, SITE, absent, wait_until
 
-from dpnotes import pate, private_auc
-from dpnotes.accounting import epsilon_from_rdp
+from dpnotes import exponential_mechanism, pate, private_auc
+from dpnotes import randomized_response as rr
+from dpnotes import unary_encoding as ue
+from dpnotes.accounting import (
+    compose,
+    compose_gaussian,
+    compose_laplace,
+    epsilon_from_rdp,
+    epsilon_from_zcdp,
+    laplace_rdp,
+)
+from dpnotes.audit import exact_epsilon
 from dpnotes.elun import expected_logistic_loss
 from dpnotes.label_privacy import log_score_pmf, success_probability
 from dpnotes.randomized_response import keep_probability
@@ -17,7 +27,13 @@ from dpnotes.randomized_response import keep_probability
 pytestmark = pytest.mark.browser
 
 FIGURES = {
-    "kept-labels": "book/exponential_mechanism.html",
+    "best-guess": "book/foundations.html",
+    "asking-again": "book/accounting.html",
+    "settling-estimate": "book/randomized_response.html",
+    "two-probabilities": "book/unary_encoding.html",
+    "best-price": "book/exponential_mechanism.html",
+    "kept-labels": "book/label_privacy.html",
+    "tilted-line": "book/symmetric_loss.html",
     "expected-loss": "book/elun.html",
     "noisy-votes": "book/pate.html",
     "private-auc": "book/private_auc.html",
@@ -121,7 +137,7 @@ def test_it_loads_without_an_error_and_without_leaving_the_site(kept, open_figur
 
 def test_a_page_without_a_figure_loads_no_library(visit):
     with visit() as visitor:
-        visitor.go("book/randomized_response.html")
+        visitor.go("book/glossary.html")
         loaded = [url for url in visitor.requests if "/_static/interactive/" in url]
         assert {re.sub(r".*/|\?.*", "", url) for url in loaded} == {"loader.js", "interactive.css"}
 
@@ -248,25 +264,242 @@ def test_there_is_a_picture_in_plain_numbers_at_every_corner(kept, open_figure, 
     assert kept(FIGURES[name]).complaints == []
 
 
-# What labels under the exponential mechanism are good for.
+# Two counts, one person apart, and an attacker who tells them apart.
 
-EPSILON, LABELS = "ε, the parameter of the mechanism", "n, the number of labels"
+
+GUESS, COUNT = "best-guess", 7840
+
+
+def test_the_guesses_of_the_attacker_are_those_of_laplace_noise(open_figure):
+    page = open_figure(GUESS)
+    for epsilon, line in itertools.product(
+        steps(page, GUESS, "epsilon")[::5], steps(page, GUESS, "line")[::3]
+    ):
+        measured = measure(page, GUESS, {"epsilon": epsilon, "line": line})
+        yes = [stats.laplace.sf(line, loc=COUNT + is_in, scale=1 / epsilon) for is_in in (0, 1)]
+        assert measured["wrongYes"] == pytest.approx(yes[0], rel=1e-9)
+        assert measured["rightYes"] == pytest.approx(yes[1], rel=1e-9)
+        assert measured["right"] == pytest.approx((1 - yes[0] + yes[1]) / 2)
+        assert measured["right"] <= measured["best"] + 1e-12
+        assert measured["best"] < measured["bound"]
+        assert measured["bound"] == pytest.approx(keep_probability(epsilon))
+
+
+def test_the_best_line_lies_between_the_two_counts(open_figure):
+    page = open_figure(GUESS)
+    at = measure(page, GUESS, {"epsilon": 1, "line": COUNT + 0.5})
+    assert at["right"] == pytest.approx(at["best"])
+
+
+# What many answers cost, by what is known of each.
+
+
+AGAIN = "asking-again"
+
+
+def costs_of_rules(epsilon, queries, delta, moments):
+    """Return what the rules of the figure cost, from the package."""
+    any_kind = float(compose(np.full(queries, epsilon), delta))
+    divergences = queries * laplace_rdp(epsilon, moments + 1)
+    laplace = float(epsilon_from_rdp(divergences, moments + 1, delta))
+    concentrated = float(epsilon_from_zcdp(queries * epsilon**2 / 2, delta))
+    return {
+        "sum": queries * epsilon,
+        "advanced": np.sqrt(2 * queries * np.log(1 / delta)) * epsilon
+        + queries * epsilon * np.expm1(epsilon),
+        "concentrated": min(queries * epsilon, concentrated),
+        "exact": any_kind,
+        "laplace": min(any_kind, laplace),
+        "gauss": float(compose_gaussian(np.sqrt(2) / epsilon, queries, delta)),
+    }
+
+
+def test_the_cost_of_asking_again_is_that_of_dpnotes_under_every_rule(open_figure):
+    page = open_figure(AGAIN)
+    moments = np.array(page.evaluate("dpnotes.figures['asking-again'].moments"))
+    grid = itertools.product((0.01, 0.1, 0.5, 2.0), (1, 2, 10, 100, 1000, 10_000), (-3, -5, -12))
+    for epsilon, queries, exponent in grid:
+        values = {"epsilon": epsilon, "queries": queries, "exponent": exponent}
+        shown = measure(page, AGAIN, values)["costs"]
+        expected = costs_of_rules(epsilon, queries, 10.0**exponent, moments)
+        concentrated = shown.pop("concentrated")
+        # On a grid of orders, so a little above the best order.
+        least = expected.pop("concentrated")
+        assert least * (1 - 1e-9) <= concentrated <= least * 1.001 + 1e-6
+        assert shown == pytest.approx(expected, rel=1e-6, abs=1e-7), values
+
+
+@pytest.mark.parametrize("queries", [10, 100, 1000])
+def test_laplace_noise_in_the_page_costs_hardly_more_than_in_the_package(open_figure, queries):
+    page = open_figure(AGAIN)
+    values = {"epsilon": 0.1, "queries": queries, "exponent": -5}
+    shown = measure(page, AGAIN, values)["costs"]["laplace"]
+    least = float(compose_laplace(10.0, queries, 1e-5))
+    assert least <= shown < 1.1 * least
+
+
+def test_the_curves_pass_through_the_costs_at_the_marked_number_of_answers(open_figure):
+    page = open_figure(AGAIN)
+    for queries in steps(page, AGAIN, "queries")[::10]:
+        values = {"epsilon": 0.1, "queries": queries, "exponent": -5}
+        measured = measure(page, AGAIN, values)
+        at = next(point for point in measured["curve"] if point["queries"] == queries)
+        assert measured["costs"].items() <= at.items()
+
+
+# Four hundred people who lie now and then, and the estimate that settles.
+
+SETTLING = "settling-estimate"
+
+
+def test_the_estimate_in_the_page_is_that_of_dpnotes_at_every_step(open_figure):
+    page = open_figure(SETTLING)
+    grid = [(epsilon, 400, 1) for epsilon in steps(page, SETTLING, "epsilon")]
+    grid += [(1, n, 2) for n in steps(page, SETTLING, "n")]
+    truths = []
+    for epsilon, n, survey in grid:
+        found = measure(page, SETTLING, {"epsilon": epsilon, "n": n, "survey": survey})
+        assert found["keep"] == pytest.approx(rr.keep_probability(epsilon), rel=1e-12)
+        estimate = rr.estimate(found["reports"][:n], epsilon)[1]
+        assert found["estimate"] == pytest.approx(estimate, abs=1e-9)
+        counts = [n - found["actual"], found["actual"]]
+        sd = np.sqrt(rr.variance(counts, epsilon)[1])
+        assert found["sd"] == pytest.approx(sd, rel=1e-9)
+        assert found["reported"] == sum(found["reports"][:n])
+        assert len(found["steps"]) == n
+        last = found["steps"][-1]
+        assert n * last["estimate"] == pytest.approx(estimate, abs=1e-9)
+        assert n * last["share"] == pytest.approx(found["actual"])
+        truths.append(found["actual"])
+    assert truths[: len(steps(page, SETTLING, "epsilon"))] == [100] * 17
+
+
+def test_its_coins_are_fair_as_they_are_thrown_again(open_figure):
+    page = open_figure(SETTLING)
+    surveys = steps(page, SETTLING, "survey")
+    found = [
+        measure(page, SETTLING, {"epsilon": np.log(3), "n": 400, "survey": survey})
+        for survey in surveys
+    ]
+    assert len({tuple(each["reports"]) for each in found}) == len(surveys)
+    off = np.array([each["estimate"] - 100 for each in found]) / found[0]["sd"]
+    # The mean and the mean square of so many standard normal numbers, three deviations wide.
+    assert abs(off.mean()) < 3 / np.sqrt(off.size)
+    assert abs(np.mean(off**2) - 1) < 3 * np.sqrt(2 / off.size)
+
+
+def test_the_numbers_of_the_settling_estimate_to_read(open_figure):
+    page = open_figure(SETTLING)
+    shown = facts(page)
+    assert shown["a report is true, p"] == "75.0 %"
+    assert shown["its standard deviation"] == f"{np.sqrt(0.75 * 200):.1f}"
+    slider(page, "n, the number of people asked").press("End")
+    assert facts(page)["people who truly say yes"] == "100 of 400"
+    assert facts(page)["its standard deviation"] == f"{np.sqrt(0.75 * 400):.1f}"
+
+
+# The two probabilities of unary encoding.
+
+TWO = "two-probabilities"
+
+
+def test_cost_and_error_of_p_and_q_in_the_page_are_those_of_dpnotes(open_figure):
+    page = open_figure(TWO)
+    grid = itertools.product(steps(page, TWO, "p")[::7], steps(page, TWO, "q")[::6])
+    for p, q in grid:
+        found = measure(page, TWO, {"p": p, "q": q})
+        epsilon = ue.epsilon(p, q)
+        assert found["epsilon"] == pytest.approx(epsilon, rel=1e-9)
+        pairs = {"own": (p, q)} | {name: ue.probabilities(epsilon, name) for name in ue.SCHEMES}
+        for name, pair in pairs.items():
+            sd = np.sqrt(ue.variance([0], *pair, n=10_000)[0])
+            assert found[name]["sd"] == pytest.approx(sd, rel=1e-8)
+        assert found["optimized"]["sd"] <= found["own"]["sd"] * (1 + 1e-12)
+
+
+def test_the_two_probabilities_to_read(open_figure):
+    page = open_figure(TWO)
+    shown = list(facts(page).values())
+    assert shown == [f"{np.log(9):.3f}", "86.6 people", "75.0 people", "86.6 people"]
+
+
+# A price drawn by the exponential mechanism, with one fan who can be moved.
+
+PRICE = "best-price"
+PRICES = np.arange(1, 31) / 2
+
+
+def revenue_of(fans, limit):
+    """Return the revenue of each price, when one of those who pay up to 8 has this limit."""
+    limits = np.repeat([4.0, 8.0, 12.0], [fans * 2 // 5, fans * 7 // 15, fans * 2 // 15])
+    limits[np.searchsorted(limits, 8.0)] = limit
+    return PRICES * (limits[:, None] >= PRICES).sum(axis=0)
+
+
+def test_the_prices_in_the_page_are_drawn_as_dpnotes_draws_them(open_figure):
+    page = open_figure(PRICE)
+    for fans, limit, epsilon in itertools.product((30, 300, 3000), (0, 8, 15), (0.01, 0.1, 1, 10)):
+        measured = measure(page, PRICE, {"epsilon": epsilon, "fans": fans, "limit": limit})
+        pair = [revenue_of(fans, limit), revenue_of(fans, 8)]
+        chances = exponential_mechanism.output_distribution(pair, epsilon, sensitivity=15)
+        np.testing.assert_allclose(measured["chances"], chances[0], rtol=1e-9, atol=1e-290)
+        np.testing.assert_allclose(measured["before"], chances[1], rtol=1e-9, atol=1e-290)
+        assert measured["share"] == pytest.approx(chances[0] @ pair[0] / pair[0].max(), rel=1e-9)
+        cost = 0 if limit == 8 else exact_epsilon(chances)
+        assert measured["largest"] == pytest.approx(cost, rel=1e-9, abs=1e-12)
+
+
+def test_no_fan_causes_a_larger_log_ratio_than_epsilon(open_figure):
+    page = open_figure(PRICE)
+    for epsilon in steps(page, PRICE, "epsilon")[::4]:
+        for limit in steps(page, PRICE, "limit"):
+            values = {"epsilon": epsilon, "fans": 300, "limit": limit}
+            assert measure(page, PRICE, values)["largest"] <= epsilon
+
+
+def test_a_peak_melts_on_axes_that_stay(open_figure):
+    page = open_figure(PRICE)
+    heights, axes = [], set()
+    for key in ("End", "Home"):
+        slider(page, "ε, the privacy parameter").press(key)
+        heights.append(max(box["height"] for box in boxes_of(page)))
+        axes.add(tuple(figure(page).locator("svg text").all_text_contents()))
+    assert heights[0] > 5 * heights[1]
+    assert len(axes) == 1
+
+
+def test_the_prices_to_read_are_those_of_dpnotes_rounded(open_figure):
+    shown = facts(open_figure(PRICE))
+    pair = [revenue_of(300, 12), revenue_of(300, 8)]
+    chances = exponential_mechanism.output_distribution(pair, 1.0, sensitivity=15)
+    assert chances[0][16:].sum() < 5e-5
+    assert list(shown.values()) == [
+        f"{100 * chances[0][15]:.2f} %",
+        "under 0.01 %",
+        f"{100 * chances[0] @ pair[0] / pair[0].max():.2f} %",
+        f"{exact_epsilon(chances):.3f}",
+    ]
+
+
+# What private labels are good for.
+
+EPSILON, LABELS = "ε, the privacy cost of a label", "n, the number of labels"
 LEARNER, HALF = "a learner can use them, Pr[π > π′]", "at least half are kept, Pr[s ≥ n/2]"
 BINS = 50
 
 
 def log_failure(n, epsilon):
-    return special.logsumexp(log_score_pmf(n, epsilon)[: (n + 1) // 2])
+    return special.logsumexp(log_score_pmf(n, 2 * epsilon)[: (n + 1) // 2])
 
 
 def log_at_most(part, positives, negatives, epsilon):
     """Return ln Pr[(a / positives + b / negatives) / 2 <= part / BINS], in whole numbers."""
     a = np.arange(positives + 1)
     room = negatives * (2 * part * positives - BINS * a) // (BINS * positives)
-    log_cdf = np.logaddexp.accumulate(log_score_pmf(negatives, epsilon))
+    log_cdf = np.logaddexp.accumulate(log_score_pmf(negatives, 2 * epsilon))
     possible = room >= 0
     return special.logsumexp(
-        (log_score_pmf(positives, epsilon) + log_cdf[np.clip(room, 0, negatives)])[possible]
+        (log_score_pmf(positives, 2 * epsilon) + log_cdf[np.clip(room, 0, negatives)])[possible]
     )
 
 
@@ -274,7 +507,7 @@ def test_the_balanced_accuracy_in_the_page_is_that_of_two_binomials(open_figure)
     page = open_figure("kept-labels")
     for n, share in ((10, 0.01), (11, 0.5), (99, 0.1), (1000, 0.3), (100_000, 0.02)):
         positives = max(1, round(share * n))
-        for epsilon in (0.05, 0.1, 1.0, 8.0):
+        for epsilon in (0.02, 0.1, 1.0, 4.0):
             values = {"epsilon": epsilon, "n": n, "share": share}
             measured = measure(page, "kept-labels", values)
             parts = [
@@ -293,18 +526,18 @@ def test_labels_are_of_use_when_their_balanced_accuracy_is_above_one_half(positi
         a, b = sum(kept[:positives]), sum(kept[positives:])
         if a * negatives + b * positives <= positives * negatives:
             failing += p ** (a + b) * (1 - p) ** (positives + negatives - a - b)
-    assert np.exp(log_at_most(BINS // 2, positives, negatives, 1.0)) == pytest.approx(failing)
+    assert np.exp(log_at_most(BINS // 2, positives, negatives, 0.5)) == pytest.approx(failing)
 
 
 def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(open_figure):
     page = open_figure("kept-labels")
     grid = [(epsilon, 1000, 0.5) for epsilon in steps(page, "kept-labels", "epsilon")]
-    grid += [(0.1, n, 0.5) for n in steps(page, "kept-labels", "n") if n <= 10_000]
-    grid += [(0.1, 1000, share) for share in steps(page, "kept-labels", "share")]
+    grid += [(0.05, n, 0.5) for n in steps(page, "kept-labels", "n") if n <= 10_000]
+    grid += [(0.05, 1000, share) for share in steps(page, "kept-labels", "share")]
     for epsilon, n, share in grid:
         values = {"epsilon": epsilon, "n": n, "share": share}
         measured = measure(page, "kept-labels", values)
-        keep = keep_probability(epsilon / 2)
+        keep = keep_probability(epsilon)
         positives = measured["positives"]
         assert positives == max(1, int(share * n + 0.5))
         assert measured["keep"] == pytest.approx(keep, abs=1e-6)
@@ -317,7 +550,7 @@ def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(open_figure):
 
 def test_rarer_positives_change_what_a_learner_gets_and_not_how_many_labels_are_kept(open_figure):
     page = open_figure("kept-labels")
-    settings = [{"epsilon": 0.1, "n": 1000, "share": share} for share in (0.5, 0.2, 0.05, 0.01)]
+    settings = [{"epsilon": 0.05, "n": 1000, "share": share} for share in (0.5, 0.2, 0.05, 0.01)]
     found = [measure(page, "kept-labels", each) for each in settings]
     failures = [each["logFailure"] for each in found]
     assert failures == sorted(failures)
@@ -342,7 +575,7 @@ def boxes_of(page):
 
 def test_the_sliders_span_what_the_chapter_speaks_of(open_figure):
     page = open_figure("kept-labels")
-    for name, low, high in (("epsilon", 0.05, 8), ("n", 10, 100_000), ("share", 0.01, 0.5)):
+    for name, low, high in (("epsilon", 0.02, 4), ("n", 10, 100_000), ("share", 0.01, 0.5)):
         values = steps(page, "kept-labels", name)
         assert (values[0], values[-1]) == (low, high)
         assert values == sorted(set(values))
@@ -350,9 +583,8 @@ def test_the_sliders_span_what_the_chapter_speaks_of(open_figure):
 
 def test_the_text_says_what_dpnotes_computes(open_figure):
     shown = facts(open_figure("kept-labels"))
-    learner = -np.expm1(log_at_most(BINS // 2, 300, 700, 0.1))
+    learner = -np.expm1(log_at_most(BINS // 2, 300, 700, 0.05))
     assert list(shown.values()) == [
-        "0.05",
         f"{keep_probability(0.05):.2%}".replace("%", " %"),
         "300 of 1,000 labels",
         f"{learner:.2%}".replace("%", " %"),
@@ -369,8 +601,58 @@ def test_a_success_that_is_nearly_certain_is_not_rounded_to_certainty(open_figur
     lead, power = re.fullmatch(r"1 − (\d\.\d) × 10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text).groups()
     exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
     n = {"Home": 10, "End": 100_000}[key]
-    expected = log_failure(n, 8.0) / np.log(10)
+    expected = log_failure(n, 4.0) / np.log(10)
     assert np.log10(float(lead)) - exponent == pytest.approx(expected, abs=0.025)
+
+
+# Lines that false labels tilt, and lines that they do not.
+
+FOUR = np.array([[6, 0], [1, 3], [1, -1], [1, -1]])
+LOSSES_OF_LINES = {
+    "logistic": lambda z: np.logaddexp(0, -z),
+    "sigmoid": lambda z: special.expit(-z),
+}
+
+
+def risk_of_lines(loss, turns, p, length):
+    """Return the reported risk of weights of one length, for directions in degrees."""
+    z = FOUR @ (length * np.stack([np.cos(np.radians(turns)), np.sin(np.radians(turns))]))
+    return (p * loss(z) + (1 - p) * loss(-z)).mean(axis=0)
+
+
+def test_the_lines_have_the_least_reported_risk_at_every_step_of_p(open_figure):
+    page = open_figure("tilted-line")
+    turns = np.linspace(-90, 90, 7_201)
+    for p, length in itertools.product(steps(page, "tilted-line", "p")[::6], (0.25, 1, 2, 4)):
+        measured = measure(page, "tilted-line", {"p": p, "length": length})
+        for name, loss in LOSSES_OF_LINES.items():
+            turn, lost = measured[name]["turn"], measured[name]["lost"]
+            [found] = risk_of_lines(loss, np.array([turn]), p, length)
+            least = risk_of_lines(loss, turns, p, length).min()
+            assert found == pytest.approx(least, abs=1e-6)
+            weights = np.array([np.cos(np.radians(turn)), np.sin(np.radians(turn))])
+            assert lost == (FOUR @ weights <= 0).sum()
+
+
+def test_false_labels_turn_the_line_of_the_logistic_loss_and_not_that_of_the_sigmoid(open_figure):
+    page = open_figure("tilted-line")
+    settings = [{"p": p, "length": 2} for p in steps(page, "tilted-line", "p")]
+    found = [measure(page, "tilted-line", each) for each in settings]
+    assert len({each["sigmoid"]["turn"] for each in found}) == 1
+    assert {each["sigmoid"]["lost"] for each in found} == {0}
+    lost = {each["p"]: each["logistic"]["lost"] for each in found}
+    assert (lost[0.62], lost[0.75], lost[1]) == (2, 0, 0)
+    # Short weights make small scores, and near zero the logistic loss is nearly straight.
+    short = measure(page, "tilted-line", {"p": 0.62, "length": 0.25})
+    assert short["logistic"]["lost"] == 0
+
+
+def test_the_cost_in_the_picture_is_that_of_randomized_response(open_figure):
+    page = open_figure("tilted-line")
+    cost = next(iter(facts(page).values()))
+    assert keep_probability(float(cost)) == pytest.approx(0.75, abs=1e-3)
+    slider(page, "p, the probability that a label is kept").press("End")
+    assert next(iter(facts(page).values())) == "no limit"
 
 
 # The expected loss under noise.
