@@ -622,6 +622,9 @@ def _is_missing(value: Hashable) -> bool:
     """Whether a value is None, or differs from itself as NaN and pandas' NA do."""
     if value is None:
         return True
+    # False differs from itself by False, and NA by NA.
+    if isinstance(value, bool | np.bool_):
+        return False
     unequal = value != value
     return unequal is value or bool(unequal)
 

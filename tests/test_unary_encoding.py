@@ -250,6 +250,12 @@ def test_missing_numbers_and_dates_are_missing_too(values, domain):
         encode(values, domain)
 
 
+@pytest.mark.parametrize("no", [False, np.False_])
+def test_no_is_an_answer_and_not_a_missing_one(no):
+    assert np.array_equal(encode([no, True], [False, True]), [[1, 0], [0, 1]])
+    assert np.array_equal(encode([True, no], [True, no], missing="zero"), [[1, 0], [0, 1]])
+
+
 def test_an_unknown_answer_is_refused_even_where_missing_ones_are_zeros():
     for missing in ("raise", "zero"):
         with pytest.raises(ValueError, match="values must be in the domain") as refusal:
