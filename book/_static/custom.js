@@ -14,3 +14,14 @@ document.addEventListener("DOMContentLoaded", () => {
     list.removeAttribute("role");
   }
 });
+
+// What a search shows of a page are words: mathematics would come as its source.
+document.addEventListener("DOMContentLoaded", () => {
+  if (typeof Search === "undefined" || !Search.htmlToText) return;
+  const plain = Search.htmlToText;
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    for (const node of page.querySelectorAll(".math, .cell_input, .cell_output")) node.replaceWith(" … ");
+    return plain(page.documentElement.outerHTML, anchor);
+  };
+});
