@@ -57,6 +57,11 @@ def feed(text, home, today):
     return "".join(parts) + "</feed>\n"
 
 
+def _first_words(change):
+    sentence = re.split(r"(?<=[.:]) ", change)[0]
+    return sentence if len(sentence) <= 80 else f"{sentence[:80].rsplit(' ', 1)[0]} …"
+
+
 def write(app, error):
     """Write the feed beside the pages."""
     if error is None and app.builder.format == "html":
