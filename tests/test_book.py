@@ -378,6 +378,7 @@ TYPED = [
 FREE = [
     "An error of 0.757<!-- error:.3f -->, or 75.7<!-- error --> %, or **12,345<!-- n:,d -->**.",
     "Warner ([1965](https://doi.org/10)) reports 4.28 %.",
+    "It was 4.28 % then ([Warner et al. 1965](https://doi.org/10)).",
     "Warner reports 4.28 % {footcite:p}`warner`.",
     "Warner reports 4.28 %. {footcite:p}`warner`",
     "| 0.123 | {footcite:p}`warner` |",

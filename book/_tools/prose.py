@@ -56,7 +56,7 @@ INLINE = re.compile(
 )
 CITES = re.compile(r"\{(?:foot)?cite(?::\w+)?\}`|\(<?https?://")
 SENTENCE_END = re.compile(
-    rf"(?<=[.!?])[)*_\"']*\s+(?![\s{CITATION}])|\n\s*\n|\n(?=\s*(?:[-*+|]|\d+[.)])\s)"
+    rf"(?<=[.!?])(?<!\bet al\.)[)*_\"']*\s+(?![\s{CITATION}])|\n\s*\n|\n(?=\s*(?:[-*+|]|\d+[.)])\s)"
 )
 
 NUMBER = re.compile(
