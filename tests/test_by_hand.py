@@ -72,12 +72,6 @@ def rates_of(page):
     return lambda people, rng: page["noisy_rates"](people, rng).tolist()
 
 
-def public_step(page):
-    """Run one step of a page, whose noise is worked out once."""
-    page["descent_sigma"] = lru_cache(page["descent_sigma"])
-    return lambda rows, rng: page["public_step"](*rows, rng)
-
-
 def on_rows(name, *settings):
     """Return how to run a function of a page on a data set, with fixed settings after it."""
     return lambda page: lambda data, rng: page[name](data, *settings, rng)
@@ -145,6 +139,19 @@ CLAIMS = {
             ),
             exact=True,
         ),
+    },
+    "deeper/randomized_response": {
+        "answer": Claim(
+            math.log(3),
+            on_rows("answer"),
+            True,
+            False,
+            (
+                "if rng.integers(2) == 0:\n        return truth\n    return bool",
+                "return truth or bool",
+            ),
+            exact=True,
+        ),
         "Memoized": Claim(
             math.log(3),
             lambda page: lambda truth, rng: page["Memoized"]().answer(truth, rng),
@@ -171,16 +178,54 @@ CLAIMS = {
         ),
     },
     "exponential_mechanism": {
-        "draw_day": Claim(
+        "draw_price": Claim(
+            4.0,
+            on_rows("draw_price", np.array([1.0, 5.0, 15.0]), 4.0),
+            np.array([15.0]),
+            np.array([0.0]),
+            ("(2 * prices.max())", "2"),
+            seen=0.15,
+        ),
+        "noisy_max": Claim(
             1.0,
-            on_rows("draw_day", 1.0),
-            np.array([1, 0, 0, 0, 0]),
-            np.array([0, 1, 0, 0, 0]),
-            ("np.exp(epsilon / 2 * np", "np.exp(2 * epsilon * np"),
-            given={"days": ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]},
+            on_rows("noisy_max", 1.0),
+            np.array([1, 0]),
+            np.array([0, 1]),
+            ("gumbel(scale=2", "gumbel(scale=0.5"),
+        ),
+        "flip_through": Claim(
+            1.0,
+            on_rows("flip_through", 1.0),
+            np.array([1, 0]),
+            np.array([0, 1]),
+            ("np.exp(epsilon / 2 * (counts", "np.exp(3 * epsilon * (counts"),
+        ),
+        "draw_median": Claim(
+            1.0,
+            on_rows("draw_median", np.array([0, 5]), 1.0),
+            np.array([0, 0, 5]),
+            np.array([0, 5, 5]),
+            ("np.exp(epsilon / 2 * (worse", "np.exp(3 * epsilon * (worse"),
+        ),
+        "first_above": Claim(
+            1.0,
+            on_rows("first_above", 0, 1.0),
+            [0, 1],
+            [1, 0],
+            ("laplace(scale=4 / epsilon", "laplace(scale=0.2 / epsilon"),
+            seen=0.05,
         ),
     },
     "pate": {
+        "gumbel_winner": Claim(
+            1.0,
+            on_rows("gumbel_winner", 2.0),
+            [6, 5],
+            [5, 6],
+            ("rng.gumbel(0, scale,", "rng.gumbel(0, 0.4 * scale,"),
+        ),
+    },
+    "deeper/pate": {
         "noisy_winner": Claim(
             1.0,
             on_rows("noisy_winner", 0.5),
@@ -206,6 +251,21 @@ CLAIMS = {
             np.array([1.0, 0.0]),
             ("rng.gamma(d, scale,", "rng.gamma(d, scale / 3,"),
         ),
+        "release_by_hand": Claim(
+            1.0,
+            lambda page: (
+                lambda labels, rng: page["release_by_hand"](
+                    np.full((2, 1), 3.0), labels, RHO, 0.5, 1.0, rng
+                )
+            ),
+            np.array([1, 1]),
+            np.array([-1, 1]),
+            ("b = 2 * rho", "b = 0.02 * rho"),
+            trials=400,
+            seen=0.0,
+        ),
+    },
+    "deeper/elun": {
         "minimise_with_push": Claim(
             1.0,
             in_batches(
@@ -247,12 +307,12 @@ CLAIMS = {
         ),
         "public_step": Claim(
             0.3,
-            public_step,
+            lambda page: lambda rows, rng: page["public_step"](*rows, rng),
             (np.zeros((3, 1)), np.ones(3)),
             (np.array([[0.0], [0.0], [RHO]]), np.ones(3)),
             ("rate = 1 / (RHO**2 / 4 + lam)", "rate = 1 / (lengths.max() ** 2 / 4 + lam)"),
             delta=1e-6,
-            given={"RHO": RHO, "LAM": 0.05, "DELTA": 1e-6},
+            given={"RHO": RHO, "LAM": 0.05, "STEP_SIGMA": 2 * RHO * gaussian_sigma(0.3, 1e-6)},
             trials=1_500,
             seen=0.0,
         ),
@@ -287,12 +347,9 @@ OTHERS = {
     "deeper/foundations": {"noise": "simulation"},
     "randomized_response": {"careless_answer": "leaky"},
     "unary_encoding": {"perturb_with_one_draw": "leaky"},
-    "exponential_mechanism": {"first_labels_kept": "leaky"},
-    "elun": {
+    "elun": {"largest_losses": "simulation"},
+    "deeper/elun": {
         "step_from_the_longest_row": "leaky",
-        "mean_with_noise_per_column": "leaky",
-        "mean_clipped_at_longest": "leaky",
-        "seeded_service": "leaky",
         # Mechanisms of the package, run many times.
         "choose_and_fit": "simulation",
         "private_weights": "simulation",
@@ -301,9 +358,14 @@ OTHERS = {
         "strong_advantage": "simulation",
         "weak_advantage": "simulation",
         "split_quarter": "simulation",
-        "worst_log_ratio": "simulation",
     },
-    "pate": {"train_student": "simulation", "one_release": "simulation"},
+    "solutions/elun": {
+        "mean_with_noise_per_column": "leaky",
+        "mean_clipped_at_longest": "leaky",
+        "seeded_service": "leaky",
+    },
+    "pate": {"train_student": "simulation"},
+    "deeper/pate": {"train_student": "simulation", "one_release": "simulation"},
     "private_auc": {
         "follows_local_sensitivity": "leaky",
         "raises_for_one_class": "leaky",
@@ -312,11 +374,7 @@ OTHERS = {
         "draw_test_set": "simulation",
         "simulated_errors": "simulation",
     },
-    "symmetric_loss": {
-        "private_rows": "simulation",
-        "fit_digits": "simulation",
-        "models_of": "simulation",
-    },
+    "symmetric_loss": {"models_of": "simulation"},
 }
 
 
