@@ -367,18 +367,23 @@ def _probabilities(epsilon: float, categories: int) -> tuple[float, float]:
 
 def _yes_of_others(yes: int, no: int, lie: float) -> np.ndarray:
     """Return the probabilities of so many reports of yes, without the improbable ones."""
-    return np.convolve(_likely(yes, complement(lie)), _likely(no, lie))
+    keep = complement(lie)
+    return np.convolve(_likely(yes, keep, lie), _likely(no, lie, keep))
 
 
-def _likely(trials: int, p: float) -> np.ndarray:
+def _likely(trials: int, p: float, q: float) -> np.ndarray:
     """Return a binomial distribution without its tails beyond 1e-40, by Bernstein's inequality."""
-    # Here, as a machine with a GPU may have no scipy, and answer at random all the same.
-    from scipy import stats
-
     tail = 40 * math.log(10)
-    reach = tail / 3 + math.sqrt((tail / 3) ** 2 + 2 * tail * trials * p * (1 - p))
-    low, high = max(0, math.floor(trials * p - reach)), math.ceil(trials * p + reach)
-    return stats.binom.pmf(np.arange(low, min(trials, high) + 1), trials, p)
+    reach = tail / 3 + math.sqrt((tail / 3) ** 2 + 2 * tail * trials * p * q)
+    low = max(0, math.floor(trials * p - reach))
+    high = min(trials, math.ceil(trials * p + reach))
+    mode = min(trials, math.floor((trials + 1) * p))
+    # Outwards from the likeliest number each is a known multiple of the one before.
+    up, down = np.arange(mode, high), np.arange(mode, low, -1)
+    above = np.cumprod((trials - up) / (up + 1) * (p / q))
+    below = np.cumprod(down / (trials - down + 1) * (q / p))
+    weights = np.concatenate([below[::-1], [1.0], above])
+    return weights / weights.sum()
 
 
 def _excess(others: np.ndarray, epsilon: float, lie: float) -> float:
