@@ -1,14 +1,21 @@
-"""The recipes: each is short, says the same four things, and is checked by the cell after it."""
+"""The pages of use: the map of questions, and recipes that are short, frank and checked."""
 
 import ast
+import importlib
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import measure
 import pytest
 import refresh
 
-PAGE = Path(__file__).parents[1] / "book" / "use" / "recipes.ipynb"
+from dpnotes import randomized_response, unary_encoding
+
+BOOK = Path(__file__).parents[1] / "book"
+PAGE = BOOK / "use" / "recipes.ipynb"
+MAP = BOOK / "use" / "which_mechanism.md"
+DRAWN = BOOK / "_static" / "which_mechanism.svg"
 HEADING = re.compile(r"^## (.+)$", re.M)
 NOT_RECIPES = {"If none of these is yours", "Sources"}
 MOST_LINES = 15
@@ -76,3 +83,53 @@ def test_what_a_recipe_calls_is_public_and_the_table_names_what_is_called():
         assert re.search(rf"\b{name}\b", code), name
     assert "import _" not in code
     assert "._" not in code
+
+
+def drawn():
+    """Return the questions of the drawn map, each with the function at which it ends."""
+    lines = re.findall(r"<text [^>]*>(.*?)</text>", DRAWN.read_text(encoding="utf-8"))
+    return {
+        line.removeprefix("→ "): lines[place - 1]
+        for place, line in enumerate(lines)
+        if line.startswith("→ ")
+    }
+
+
+@pytest.mark.parametrize("call", drawn())
+def test_every_way_through_the_map_ends_at_a_function(call):
+    module, _, name = call.partition(".")
+    assert callable(attrgetter(name)(importlib.import_module(f"dpnotes.{module}")))
+
+
+def test_the_map_says_in_words_what_it_shows():
+    text, found = MAP.read_text(encoding="utf-8"), drawn()
+    answers = [line for line in text.splitlines() if line.startswith("- *")]
+    assert len(found) == len(answers)
+    for (call, question), answer in zip(found.items(), answers, strict=True):
+        assert f"`{call}`" in answer
+        assert question.split()[:2] == re.sub(r"[*.,:?]", "", answer).lower().split()[1:3]
+
+
+def test_a_reader_of_the_map_is_told_where_to_read_on():
+    for line in MAP.read_text(encoding="utf-8").splitlines():
+        if line.startswith("- *"):
+            assert re.findall(r"\]\((?:\.\./|recipes)[^)]+\)", line), line
+
+
+def test_randomized_response_is_the_better_one_for_so_few_categories_as_the_map_says():
+    def variances(epsilon, k):
+        of_reports = randomized_response.output_distribution(epsilon, k)
+        p, q = of_reports[0, 0], of_reports[0, 1]
+        direct = q * (1 - q) / (p - q) ** 2
+        p, q = unary_encoding.probabilities(epsilon)
+        return direct, q * (1 - q) / (p - q) ** 2
+
+    for epsilon, few in [(1.0, 10), (0.5, 6)]:
+        better = [direct < unary for direct, unary in (variances(epsilon, k) for k in range(2, 20))]
+        assert better == [k <= few for k in range(2, 20)]
+
+
+def test_the_drawing_follows_the_page_into_the_dark_and_asks_for_nothing_else():
+    image = DRAWN.read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in image
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|<script|@import|url\(", image)
