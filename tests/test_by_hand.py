@@ -127,6 +127,15 @@ CLAIMS = {
             seen=0.05,
         ),
     },
+    "accounting": {
+        "add_laplace_noise": Claim(
+            0.5,
+            lambda page: lambda count, rng: page["add_laplace_noise"](count, 1, 0.5, rng=rng),
+            20,
+            21,
+            ("scale=sensitivity / epsilon", "scale=sensitivity"),
+        ),
+    },
     "randomized_response": {
         "answer": Claim(
             math.log(3),
