@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dpnotes import datasets, randomized_response, training  # noqa: E402
-from dpnotes.experiments import _runs  # noqa: E402
+from dpnotes.experiments import _digits, _runs  # noqa: E402
 from dpnotes.experiments import symmetric_loss as experiment  # noqa: E402
 from dpnotes.experiments._units import RunError  # noqa: E402
 from dpnotes.experiments.symmetric_loss import (  # noqa: E402
@@ -405,6 +405,51 @@ def test_a_summary_is_the_mean_over_seeds_with_students_interval():
         summarize({"units": units}, "auc", epoch=2)
     with pytest.raises(KeyError, match="ber"):
         summarize({"units": units}, "ber")
+
+
+# The digits of the pages.
+
+
+def test_the_digits_are_all_there_once_in_an_order_that_stays():
+    digits, again = _digits.load(), _digits.load()
+    assert digits.x_known.shape == (1200, 500)
+    assert digits.x_unseen.shape == (597, 500)
+    assert len(np.unique(np.concatenate([digits.x_known, digits.x_unseen]), axis=0)) == 1797
+    for one, other in zip(digits, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert set(digits.y_known) == {-1, 1}
+    # Of the 1,797 digits 891 are even.
+    assert (digits.y_known > 0).sum() + (digits.y_unseen > 0).sum() == 891
+
+
+def test_rows_of_reports_have_the_rate_of_their_cost_and_coins_of_their_own():
+    labels = np.ones(20_000)
+    rows = _digits.reports(labels, 0.5, seeds=3)
+    keep = randomized_response.keep_probability(0.5)
+    assert (rows > 0).mean(axis=1) == pytest.approx([keep] * 3, abs=0.015)
+    assert len(np.unique(rows, axis=0)) == 3
+    np.testing.assert_array_equal(_digits.reports(labels, None, seeds=2), [labels] * 2)
+
+
+def test_a_digit_learner_is_the_one_that_it_is_alone_and_true_labels_teach():
+    digits = _digits.load()
+    risks = [_digits.balanced(LOSSES[name]) for name in ("sigmoid", "hinge")]
+    rows = _digits.reports(digits.y_known, 0.5, seeds=2)
+    rows[1] = digits.y_known
+    found = _digits.fit(digits, risks, rows, (1, 3))
+    assert found.shape == (2, 2, 2)
+    alone = _digits.fit(digits, risks[1:], rows[:1], (1, 3))
+    np.testing.assert_allclose(found[1:, :1], alone, atol=1e-6)
+    assert (found[:, 1] > found[:, 0]).all()
+    assert found[:, 1].min() > 0.9
+
+
+def test_an_interval_is_students_and_a_table_rounds_its_width_up():
+    mean, half = _digits.interval(np.array([0.6, 0.7, 0.8]))
+    assert mean == pytest.approx(0.7)
+    assert half == pytest.approx(4.30265 * 0.1 / math.sqrt(3), rel=1e-5)
+    assert _digits.plus_minus(0.7, 0.2401) == "0.70\u00a0±\u00a00.25"
+    assert _digits.plus_minus(-0.001, 0.01, "+") == "+0.00\u00a0±\u00a00.01"
 
 
 # What was measured.
