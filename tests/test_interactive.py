@@ -671,7 +671,7 @@ def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point
     page = open_figure("expected-loss")
     for b in np.arange(0, 31, 3) / 10:
         for sigma in (0.7, 1.0, 1.5):
-            measured = measure(page, "expected-loss", {"b": b, "sigma": sigma})
+            measured = measure(page, "expected-loss", {"b": b, "sigma": sigma, "w": 3.1})
             for point in measured["after"][::10]:
                 exact = expected_loss(point["weight"], sigma, b)
                 assert point["loss"] == pytest.approx(exact, abs=1e-6)
@@ -680,16 +680,23 @@ def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point
             )
             assert measured["best"]["loss"] == pytest.approx(best.fun, abs=1e-6)
             assert measured["best"]["weight"] == pytest.approx(best.x, abs=1e-2)
-            stay = expected_loss(2 / sigma**2, sigma, b)
-            assert measured["stay"] == pytest.approx(stay, abs=1e-6)
+            own = expected_loss(3.1, sigma, b)
+            assert measured["own"]["loss"] == pytest.approx(own, abs=1e-6)
 
 
 def test_more_noise_asks_for_a_larger_weight(open_figure):
     page = open_figure("expected-loss")
-    settings = [{"b": b, "sigma": 1.0} for b in (0, 0.5, 1, 2, 3)]
+    settings = [{"b": b, "sigma": 1.0, "w": 2.0} for b in (0, 0.5, 1, 2, 3)]
     weights = [measure(page, "expected-loss", each)["best"]["weight"] for each in settings]
     assert weights == sorted(weights)
     assert weights[0] == pytest.approx(2, abs=1e-3)
+
+
+def test_no_weight_of_the_reader_does_better_than_the_best(open_figure):
+    page = open_figure("expected-loss")
+    for b, w in itertools.product((0, 1, 3), steps(page, "expected-loss", "w")[::10]):
+        measured = measure(page, "expected-loss", {"b": b, "sigma": 1.0, "w": w})
+        assert measured["own"]["loss"] >= measured["best"]["loss"] - 1e-9
 
 
 def test_both_lowest_points_are_in_sight_at_every_corner(open_figure):

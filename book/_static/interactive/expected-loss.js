@@ -1,9 +1,12 @@
-// The expected loss of one weight with Laplace noise on it, for data around +1 and -1.
+// The expected loss of one weight with Laplace noise on it, for data around +1 and -1. The reader
+// chooses the weight before the noise comes.
 (() => {
   const { number } = dpnotes;
   const PLAIN = "var(--colour-1)";
   const NOISY = "var(--colour-2)";
+  const OWN = "var(--colour-3)";
   const WIDEST = 11;
+  const HIGHEST = 2;
   const TERMS = 24;
 
   // Weights of Cohen, Rodriguez Villegas and Zagier for an alternating series, signs included.
@@ -80,48 +83,52 @@
       loss: expectedLoss(weight, spread, scale),
     }));
 
-  function measure({ b, sigma }) {
+  function measure({ b, sigma, w }) {
     const plain = { weight: 2 / sigma ** 2, loss: expectedLoss(2 / sigma ** 2, sigma, 0) };
     const best = lowest(sigma, b);
-    const stay = expectedLoss(plain.weight, sigma, b);
-    return { b, sigma, plain, best, stay, before: curve(sigma, 0), after: curve(sigma, b) };
+    const own = { weight: w, loss: expectedLoss(w, sigma, b) };
+    return { b, sigma, plain, best, own, before: curve(sigma, 0), after: curve(sigma, b) };
   }
 
-  function plot({ plain, best, before, after }, width) {
+  function plot({ plain, best, own, before, after }, width) {
     const at = { x: "weight", y: "loss" };
     const dot = (point, fill) => Plot.dot([point], { ...at, fill, r: 5 });
+    // A loss above the picture is marked at its edge; the number below tells it.
+    const yours = { weight: own.weight, loss: Math.min(own.loss, HIGHEST) };
     return {
       height: Math.max(230, Math.min(320, width / 2)),
       marginLeft: 48,
       marginBottom: 42,
       x: { domain: [-1, WIDEST], ticks: Math.min(10, width / 50), label: "weight, w" },
-      y: { domain: [0, 2], ticks: 5, grid: true, label: "expected loss (nats)" },
+      y: { domain: [0, HIGHEST], ticks: 5, grid: true, label: "expected loss (nats)" },
       marks: [
         Plot.ruleY([0]),
         Plot.line(before, { ...at, stroke: PLAIN, strokeWidth: 2, clip: true }),
         Plot.line(after, { ...at, stroke: NOISY, strokeWidth: 2.5, strokeDasharray: "8 3", clip: true }),
         dot(plain, PLAIN),
         ...(best.weight <= WIDEST ? [dot(best, NOISY)] : []),
+        Plot.ruleX([yours], { x: "weight", y: "loss", stroke: OWN }),
+        Plot.dot([yours], { ...at, fill: OWN, symbol: "diamond", r: 7 }),
       ],
     };
   }
 
-  function describe({ b, sigma, plain, best, stay }) {
+  function describe({ b, sigma, plain, best, own }) {
     return (
       `Two curves of the expected loss over the weight, for data of spread ${number(sigma, 2)}. ` +
       `Without noise the lowest point is at ${number(plain.weight, 2)}, with a loss of ` +
       `${number(plain.loss, 3)}. With noise of scale ${number(b, 1)} it is at ` +
-      `${number(best.weight, 2)}, with a loss of ${number(best.loss, 3)}; staying at ` +
-      `${number(plain.weight, 2)} would cost ${number(stay, 3)}.`
+      `${number(best.weight, 2)}, with a loss of ${number(best.loss, 3)}. A diamond marks your ` +
+      `weight, ${number(own.weight, 1)}, with a loss of ${number(own.loss, 3)} under the noise.`
     );
   }
 
-  function facts({ plain, best, stay }) {
+  function facts({ plain, best, own }) {
     return [
       ["best weight without noise, 2/σ²", number(plain.weight, 2)],
       ["best weight for the noise", number(best.weight, 2)],
-      ["its expected loss under noise", `${number(best.loss, 4)} nats`],
-      ["the same without overshooting", `${number(stay, 4)} nats`],
+      ["least expected loss under noise", `${number(best.loss, 4)} nats`],
+      ["expected loss of your weight", `${number(own.loss, 4)} nats`],
     ];
   }
 
@@ -141,10 +148,18 @@
         start: 1,
         write: (sigma) => number(sigma, 2),
       },
+      {
+        name: "w",
+        label: "w, your weight before the noise comes",
+        steps: d3.range(-10, 10 * WIDEST + 1).map((step) => step / 10),
+        start: 2,
+        write: (w) => number(w, 1),
+      },
     ],
     legend: [
       [PLAIN, "without noise"],
       [NOISY, "expected under noise"],
+      [OWN, "your weight"],
     ],
     measure,
     facts,
