@@ -88,7 +88,7 @@ def test_a_module_that_no_notebook_imports_makes_nothing_stale(fresh):
 
 def test_an_experiment_makes_stale_the_page_that_shows_it(fresh):
     change(fresh / "dpnotes" / "experiments" / "symmetric_loss.py", "import ", "import  sys, ")
-    assert stale_in(fresh) == {"symmetric_loss"}
+    assert stale_in(fresh) == {"deeper/symmetric_loss"}
 
 
 def test_the_look_of_figures_makes_every_notebook_that_draws_stale(fresh):
