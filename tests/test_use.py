@@ -1,4 +1,4 @@
-"""The pages of use: the map of questions, and recipes that are short, frank and checked."""
+"""The ways into the book: the index, the map of questions, and recipes that are checked."""
 
 import ast
 import importlib
@@ -7,10 +7,12 @@ from operator import attrgetter
 from pathlib import Path
 
 import measure
+import numpy as np
 import pytest
 import refresh
+import routes
 
-from dpnotes import randomized_response, unary_encoding
+from dpnotes import histogram, randomized_response, unary_encoding
 
 BOOK = Path(__file__).parents[1] / "book"
 PAGE = BOOK / "use" / "recipes.ipynb"
@@ -133,3 +135,55 @@ def test_the_drawing_follows_the_page_into_the_dark_and_asks_for_nothing_else():
     image = DRAWN.read_text(encoding="utf-8")
     assert "prefers-color-scheme: dark" in image
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|<script|@import|url\(", image)
+
+
+INDEX = (BOOK / "index.md").read_text(encoding="utf-8")
+
+
+def test_the_times_on_the_index_are_those_of_the_pages():
+    assert not list(routes.problems())
+    assert sorted(re.findall(r"<!-- (\w+) -->", INDEX)) == sorted(routes.numbers())
+
+
+def test_a_time_that_is_no_longer_true_is_found_and_written_anew(tmp_path, monkeypatch):
+    (tmp_path / "book").mkdir()
+    index = tmp_path / "book" / "index.md"
+    index.write_text("About 15<!-- foundations --> minutes.")
+    monkeypatch.setattr(routes, "numbers", lambda root: {"foundations": 35})
+    [(line, message)] = routes.problems(tmp_path)
+    assert line == 1
+    assert "35" in message
+    routes.write(tmp_path)
+    assert index.read_text() == "About 35<!-- foundations --> minutes."
+
+
+@pytest.mark.parametrize(
+    ("minutes", "hours"), [(120, "2"), (121, "2.5"), (150, "2.5"), (151, "3"), (10, "0.5")]
+)
+def test_hours_are_rounded_up_to_half_of_one(minutes, hours):
+    assert routes._hours(minutes) == hours
+
+
+def test_the_course_and_the_map_of_chapters_lead_to_every_core_page():
+    course, chapters = INDEX.split("## The chapters")
+    weeks = re.findall(r"^\| \d+ \| \[[^]]+\]\((\w+)\.ipynb\) \|", course, re.M)
+    assert weeks == routes.COURSE
+    assert re.findall(r"^\| \[[^]]+\]\((\w+)\.ipynb\) \|", chapters, re.M) == routes.COURSE
+    assert len(re.findall(r"^\| \d+ \|", course, re.M)) == 12
+
+
+def test_the_picture_of_the_index_shows_what_the_check_finds():
+    image = (BOOK / "_static" / "what_the_book_does.svg").read_text(encoding="utf-8")
+    answers = [[k] for k in range(-40, 41)]
+    for found, epsilon in [("1.00", 1.0), ("2.00", 2.0)]:
+        # Where a count moves by 1, whole-number noise that costs 2 epsilon for two counts.
+        one, other = (histogram.log_pmf(answers, ["a"] * n, ["a"], 2 * epsilon) for n in (5, 6))
+        assert f"found: {np.abs(one - other).max():.2f}" == f"found: {found}"
+        assert f"found: {found}" in image
+    bars = re.findall(
+        r'<rect class="(you|not-you)" x="[\d.]+" y="[\d.]+" width="8.5" height="([\d.]+)"', image
+    )
+    ratios = np.exp(np.abs(np.diff(np.log([float(height) for _, height in bars]))))
+    assert len(bars) == 22
+    # Neighbouring bars of one answer, as far as they are tall enough to be read.
+    assert np.allclose(ratios[6:14:2], np.e, rtol=0.02)

@@ -21,6 +21,7 @@ import marks
 import measure
 import prose
 import refresh
+import routes
 import sources
 
 ROOT = refresh.ROOT
@@ -466,6 +467,12 @@ def glossary_terms(text):
     return terms
 
 
+def times_of_the_routes(root=ROOT):
+    """The index says of each page, and of each way through them, how long it takes."""
+    for line, message in routes.problems(root):
+        yield Problem("book/index.md", str(line), f"{message}; run `make refresh`")
+
+
 def complete_contents(root=ROOT):
     """What the table of contents lists exists, and every page is in it."""
     listed = set(contents(root))
@@ -559,6 +566,7 @@ def check(root=ROOT):
     """Return every problem of the book."""
     book = pages(root)
     found = [*stale_notebooks(root), *complete_contents(root)]
+    found += times_of_the_routes() if root == ROOT else []
     found += [problem for page in book for problem in check_page(page)]
     return found + [problem for rule in BOOK_RULES for problem in rule(book)]
 

@@ -328,6 +328,11 @@ def main(arguments=None, root=ROOT):
         reason = reason or outdated(path)
         print(f"{name(path, root)}.ipynb: {reason or 'fresh'}", flush=True)
         passed &= refresh(path, options.timeout, root) if reason else rewrite(path)
+    if root == ROOT:
+        # Here, as that module reads pages with this one.
+        import routes
+
+        routes.write()
     return 0 if passed else 1
 
 
