@@ -22,6 +22,7 @@ from by_hand import (
     notebooks,
 )
 
+from dpnotes import noisy_gradient_descent
 from dpnotes.accounting import gaussian_cost
 from dpnotes.audit import epsilon_lower_bound, exact_epsilon
 
@@ -109,6 +110,22 @@ def gaussian_sigma(epsilon, delta=1e-5):
 RHO = 2.0
 
 CLAIMS = {
+    "noisy_gradient_descent": {
+        "noisy_descent": Claim(
+            float(noisy_gradient_descent.cost(1.0, 0.5, 1, 0.01)),
+            lambda page: (
+                lambda rows, rng: (
+                    1e9 * page["noisy_descent"](*rows, 1.0, 0.5, 1, 1.0, 1e-9, rng)[-1]
+                )
+            ),
+            (np.array([[1e3]]), np.array([0])),
+            (np.array([[1e3]]), np.array([1])),
+            ("noise * clipping, d)", "noise * clipping * rate, d)"),
+            delta=0.01,
+            trials=3_000,
+            seen=0.5,
+        ),
+    },
     "foundations": {
         "noisy_count": Claim(
             0.5,
@@ -225,6 +242,16 @@ CLAIMS = {
             seen=0.05,
         ),
     },
+    "label_privacy": {
+        "flip_some": Claim(
+            1.0,
+            on_rows("flip_some", 1.0),
+            np.array([1, -1]),
+            np.array([-1, -1]),
+            ("exp(epsilon) / (1", "exp(2 * epsilon) / (1"),
+            exact=True,
+        ),
+    },
     "pate": {
         "gumbel_winner": Claim(
             1.0,
@@ -300,10 +327,10 @@ CLAIMS = {
             delta=1e-5,
             seen=0.0,
         ),
-        "noisy_descent": Claim(
+        "full_batch_descent": Claim(
             1.0,
             in_batches(
-                lambda page, rows, size, rng: page["noisy_descent"](
+                lambda page, rows, size, rng: page["full_batch_descent"](
                     *rows, 3, page["descent_sigma"](1.0, 1e-5, 3, RHO), 0.05, size, rng
                 )
             ),
@@ -356,6 +383,7 @@ OTHERS = {
     "deeper/foundations": {"noise": "simulation"},
     "randomized_response": {"careless_answer": "leaky"},
     "unary_encoding": {"perturb_with_one_draw": "leaky"},
+    "solutions/label_privacy": {"first_labels_kept": "leaky"},
     "elun": {"largest_losses": "simulation"},
     "deeper/elun": {
         "step_from_the_longest_row": "leaky",
