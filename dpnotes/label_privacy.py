@@ -66,8 +66,7 @@ def output_distribution(epsilon: float) -> np.ndarray:
     Notes
     -----
     A label is kept with probability e^epsilon / (1 + e^epsilon) (Warner, 1965). No mechanism at
-    this cost keeps more, averaged over all columns: proved in the chapter on the exponential
-    mechanism.
+    this cost keeps more, averaged over all columns: proved in the chapter on label privacy.
 
     Examples
     --------
