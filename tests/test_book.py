@@ -174,6 +174,13 @@ PLANTED = {
             page(markdown("# Title\n\n**About 10<!-- minutes --> minutes.**")),
         ],
     ),
+    lint.kept_once: (
+        [page(code("a", glued("n"), glued("m")))],
+        [
+            page(code("a", glued("n"), glued("n"))),
+            page(code("a", glued("n")), code("b", glued("n"))),
+        ],
+    ),
     lint.plain_links: (
         [page(markdown("[a](b.md), `{term}` and :::{note}\n```{math}\nx\n```"))],
         [

@@ -192,6 +192,17 @@ def true_marks(page):
             yield number, line, f"the mark {name} would be printed there: move it into the prose"
 
 
+def kept_once(page):
+    """No two numbers are kept under one name: the prose would show the last of them everywhere."""
+    seen = set()
+    for number, cell in page.of_type("code"):
+        for output in cell["outputs"]:
+            for name in marks.kept([{"outputs": [output]}]):
+                if name in seen:
+                    yield number, 1, f"keeps {name} once more: give one of them another name"
+                seen.add(name)
+
+
 def _numbers(page):
     return marks.kept(page.cells) | {marks.READING_TIME: measure.measure(page.cells).minutes}
 
@@ -537,6 +548,7 @@ NOTEBOOK_RULES = [
     narrow_tables,
     folded,
     true_marks,
+    kept_once,
     plain_links,
     sources_at_the_foot,
     executed,
