@@ -25,3 +25,17 @@ document.addEventListener("DOMContentLoaded", () => {
     return plain(page.documentElement.outerHTML, anchor);
   };
 });
+
+// A proof that opens on demand has no title for the button, and the script of the buttons would stop there.
+function titleProofs() {
+  for (const proof of document.querySelectorAll(".proof.dropdown")) {
+    const title = document.createElement("p");
+    title.className = "admonition-title";
+    title.textContent = "Proof";
+    proof.prepend(title);
+  }
+}
+
+// Before that script runs, which waits for the page to be there.
+if (document.readyState !== "loading") titleProofs();
+else document.addEventListener("readystatechange", titleProofs, { once: true });
