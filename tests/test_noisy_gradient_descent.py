@@ -217,6 +217,14 @@ def test_the_cost_is_that_of_the_pair_by_an_accountant_of_our_own(
         assert found == pytest.approx(expected, abs=5e-3)
 
 
+def test_a_published_size_of_batches_makes_a_replaced_record_an_added_one_of_twice_the_length():
+    # All gradients are -1, one may be +1: the sum is known but for this one, which moves it by 2.
+    moved = [(0.99, 0.0), (0.01, 2.0)]
+    own = epsilon_of_pair(moved, [(1.0, 0.0)], 1.0, 1000, 1e-5)
+    assert own == pytest.approx(float(cost(0.5, 0.01, 1000, 1e-5, neighbours="added")), rel=5e-3)
+    assert own > 4 * float(cost(1.0, 0.01, 1000, 1e-5))
+
+
 def test_a_rate_of_one_is_the_gaussian_mechanism_with_twice_the_clipping():
     assert cost(4.0, 1.0, 10, 1e-5) == compose_gaussian(2.0, 10, 1e-5)
     assert cost(4.0, 1, 10, 1e-5, neighbours="added") == compose_gaussian(4.0, 10, 1e-5)
