@@ -405,8 +405,8 @@ def above_threshold(
     2 sensitivity / e2 (without the 2 where `monotone`), and the first noisy answer that reaches the
     noisy threshold is named (Dwork et al., 2009; Lyu, Su and Li, 2017). The cost is e1 + e2, and
     epsilon is divided so that the variance of a comparison is least: e2 / e1 is the cube root of 4,
-    or 1 where `monotone`. The noise is on whole numbers and exact; see
-    `dpnotes._coins.discrete_laplace` on how far it reaches.
+    or 1 where `monotone`. The noise is on whole numbers and exact, and ends between 700 and 1,400
+    scales from 0.
 
     Nothing but the place may leave: the noisy answer itself would need a budget of its own. To
     look for a further one, call this again on the answers behind, which costs epsilon again.
