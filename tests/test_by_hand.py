@@ -273,10 +273,13 @@ CLAIMS = {
     "private_auc": {
         "noisy_auc": Claim(
             1.0,
-            lambda page: lambda rows, rng: page["noisy_auc"](*rows, 1.0, 0.69, rng),
+            lambda page: lambda rows, rng: page["noisy_auc"](*rows, 1.0, 0.25, 3, rng),
             (np.array([1, 0]), np.array([1, 0])),
             (np.array([1, 0]), np.array([0, 1])),
-            ("noise = cauchy_factor(epsilon, beta)", "noise = cauchy_factor(3 * epsilon, beta)"),
+            (
+                "noise = student_factor(epsilon, beta, nu)",
+                "noise = student_factor(3 * epsilon, beta, nu)",
+            ),
         ),
     },
     "elun": {
@@ -406,11 +409,11 @@ OTHERS = {
     "private_auc": {
         "follows_local_sensitivity": "leaky",
         "raises_for_one_class": "leaky",
-        "noise_of_one_in_n": "leaky",
-        "neighbours_like_figure_one": "simulation",
+        "two_test_sets": "simulation",
         "draw_test_set": "simulation",
-        "simulated_errors": "simulation",
     },
+    "deeper/private_auc": {"draw_test_set": "simulation", "simulated_errors": "simulation"},
+    "solutions/private_auc": {"noise_of_one_in_n": "leaky"},
     "symmetric_loss": {"models_of": "simulation"},
 }
 
