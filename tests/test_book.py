@@ -91,6 +91,12 @@ def test_the_whole_book_keeps_the_rule(rule):
     assert not [str(problem) for problem in rule(PAGES)]
 
 
+def test_half_of_the_core_pages_are_read_in_35_minutes():
+    minutes = sorted(lint.measure.measure(page.cells).exact for page in PAGES if page.is_core)
+    assert minutes[len(minutes) // 2] <= 35
+    assert minutes[-1] <= 45
+
+
 def test_the_table_of_contents_lists_what_exists_and_nothing_else():
     assert not [str(problem) for problem in lint.complete_contents()]
 
@@ -468,6 +474,37 @@ def test_refresh_runs_normalises_and_stamps(small, tmp_path, capsys):
     capsys.readouterr()
     assert refresh.main(["small"], tmp_path) == 0
     assert capsys.readouterr().out == "small.ipynb: fresh\n"
+
+
+KEEPING = "from dpnotes._pages import keep\nkeep(share=43.75)"
+
+
+def test_refresh_writes_numbers_times_sources_and_folds_without_a_run(small, tmp_path, capsys):
+    (tmp_path / "book" / "references.bib").write_bytes(BIBLIOGRAPHY.read_bytes())
+    cells = [
+        markdown("# Title\n\n**About ?<!-- minutes --> minutes.**"),
+        code(KEEPING, glued("share"), tags=["hide-input"]),
+        markdown(f"It is ?<!-- share:.1f --> %. {CITED}"),
+        markdown("## Sources"),
+    ]
+    path = small(*cells)
+    stamped = refresh.read(path)
+    stamped["metadata"]["dpnotes"] = {"hash": refresh.hashes(stamped, tmp_path)}
+    refresh.write(path, refresh.normalise(stamped, stamped["metadata"]["dpnotes"]))
+    book = refresh.read(path)
+    texts = [cell["source"] for cell in book["cells"]]
+    assert "About 5<!-- minutes -->" in texts[0]
+    assert texts[2].startswith("It is 1.0<!-- share:.1f --> %.")
+    assert "Stanley L. Warner" in texts[3]
+    assert book["cells"][1]["metadata"]["jupyter"] == {"source_hidden": True}
+    # A sentence is corrected: nothing is run, and what follows from the prose follows.
+    book["cells"][2]["source"] = "It is ?<!-- share:.2f --> %."
+    refresh.write(path, {**book, "metadata": book["metadata"]})
+    assert refresh.main(["small"], tmp_path) == 0
+    assert capsys.readouterr().out == "small.ipynb: fresh\n"
+    texts = ["".join(cell["source"]) for cell in refresh.read(path)["cells"]]
+    assert texts[2] == "It is 1.00<!-- share:.2f --> %."
+    assert texts[3].strip() == "## Sources"
 
 
 def test_a_failing_cell_is_shown_and_leaves_the_notebook_alone(small, tmp_path, capsys):
