@@ -795,7 +795,9 @@ def test_looking_at_votes_that_disagree_never_costs_more(open_figure):
     split = {"first": 84, "share": 50, "scale": 20, "queries": 1000}
     for kind in steps(page, VOTES, "kind"):
         measured = measure(page, VOTES, split | {"kind": kind})
-        assert measured["costAtVotes"] == measured["cost"]
+        assert measured["costAtVotes"] <= measured["cost"]
+        if kind != "Gumbel":
+            assert measured["costAtVotes"] == measured["cost"]
 
 
 def test_every_step_gives_each_teacher_one_vote(open_figure):
