@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SITE = Path(os.environ.get("DPNOTES_SITE", Path(__file__).parents[1] / "_build" / "html"))
-PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/*.html"))
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
 PHONE = {"width": 375, "height": 812}
 LAPTOP = {"width": 1280, "height": 900}
 
