@@ -143,6 +143,8 @@ INDEX = (BOOK / "index.md").read_text(encoding="utf-8")
 def test_the_times_on_the_index_are_those_of_the_pages():
     assert not list(routes.problems())
     assert sorted(re.findall(r"<!-- (\w+) -->", INDEX)) == sorted(routes.numbers())
+    [on_the_map] = re.findall(r"About (\d+) minutes", MAP.read_text(encoding="utf-8"))
+    assert int(on_the_map) == routes.numbers()["map_minutes"]
 
 
 def test_a_time_that_is_no_longer_true_is_found_and_written_anew(tmp_path, monkeypatch):

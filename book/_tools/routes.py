@@ -28,9 +28,12 @@ def numbers(root=refresh.ROOT):
     """Return the minutes of each page, rounded up to five, and how long each way takes."""
     times = {page: _measured(page, root).minutes for page in COURSE}
     recipe = _measured("use/recipes", root).exact / RECIPES
+    text = (root / "book" / "use" / "which_mechanism.md").read_text(encoding="utf-8")
+    on_the_map = measure.measure([{"cell_type": "markdown", "source": text}])
     return times | {
         "course_hours": _hours(sum(times.values())),
         "afternoon_hours": _hours(sum(times[page] for page in AFTERNOON)),
+        "map_minutes": on_the_map.minutes,
         "recipe_minutes": 5 * math.ceil(recipe / 5),
     }
 
