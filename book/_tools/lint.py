@@ -13,6 +13,7 @@ import functools
 import posixpath
 import re
 import sys
+import unicodedata
 from dataclasses import dataclass, field
 
 import yaml
@@ -460,7 +461,9 @@ GLOSSARY_LINK = re.compile(r"\(<?(?:\.\./)*glossary\.md#term-([^\s)>]+)")
 
 
 def _anchor(term):
-    return re.sub(r"[^A-Za-z0-9.]+", "-", term).strip("-")
+    # As the site makes it: letters lose their accents, and the rest becomes hyphens.
+    plain = unicodedata.normalize("NFKD", term).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-")
 
 
 def _term(reference):
