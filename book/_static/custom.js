@@ -28,7 +28,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
 // A proof that opens on demand has no title for the button, and the script of the buttons would stop there.
 function titleProofs() {
-  for (const proof of document.querySelectorAll(".proof.dropdown")) {
+  for (const [number, proof] of document.querySelectorAll(".proof.dropdown").entries()) {
+    // All proofs of a page have one id, and the button would close the first of them.
+    proof.id = `proof-on-demand-${number + 1}`;
     const title = document.createElement("p");
     title.className = "admonition-title";
     title.textContent = "Proof";
