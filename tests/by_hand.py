@@ -49,7 +49,9 @@ class Claim:
 
 
 def notebooks():
-    return sorted(BOOK.rglob("*.ipynb"))
+    # JupyterLab leaves copies in a hidden folder.
+    found = BOOK.rglob("*.ipynb")
+    return sorted(p for p in found if not p.relative_to(BOOK).parts[0].startswith((".", "_")))
 
 
 def name_of(notebook):
