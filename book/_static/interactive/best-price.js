@@ -36,7 +36,7 @@
     return { epsilon, fans, limit, chances, before, share, largest };
   }
 
-  function plot({ chances, before }, width) {
+  function plot({ chances, before, limit }, width) {
     const inset = width > 500 ? 1.5 : 0.5;
     const bars = PRICES.map((price, i) => ({
       from: price - 0.25,
@@ -56,6 +56,7 @@
         Plot.rectY(bars, { ...across, y: "chance", fill: YOURS }),
         Plot.ruleY(bars, { ...across, y: "before", stroke: OTHER, strokeWidth: 2.5 }),
         Plot.ruleY([0]),
+        Plot.dot([limit], { x: (x) => x, y: 0, symbol: "triangle", fill: "currentColor", r: 5 }),
         Plot.ruleX([USUAL + 0.25], { strokeWidth: 1, strokeDasharray: "5 3" }),
         Plot.text([USUAL + 0.25], { x: (x) => x, text: () => "cliff", frameAnchor: "top", dx: 18 }),
       ],
@@ -110,6 +111,7 @@
     legend: [
       [YOURS, "with this fan's limit"],
       [OTHER, "with this fan at 8 euros"],
+      ["currentColor", "this fan's limit"],
     ],
     measure,
     facts,
