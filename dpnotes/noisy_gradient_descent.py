@@ -156,7 +156,7 @@ def fit(
 
         w - step_size (sum over B of clip(g_i) + noise clipping Z) / (rate n),
 
-    with g_i the gradient of record i's logistic loss at w and clip(g) = g min(1, clipping / |g|)
+    with g_i the gradient of record i's logistic loss at w and clip(g) = g min(1, clipping / norm(g))
     (Song, Chaudhuri and Sarwate, 2013; Bassily, Smith and Thakurta, 2014; Abadi et al., 2016).
 
     Everything but the records is public: n, and all parameters. None may be read off the data, and
@@ -375,7 +375,7 @@ def log_density(
     Notes
     -----
     Given the coefficients before it, a step is a mixture of normal distributions, one for each of
-    the 2^n batches B, of weight rate^|B| (1 - rate)^(n - |B|).
+    the 2^n batches B, of weight ``rate^b (1 - rate)^(n - b)`` for b records in B.
 
     Examples
     --------
