@@ -28,7 +28,7 @@ def keep(**numbers: object) -> None:
         display(data, metadata=metadata, raw=True)
 
 
-def _plain(name, value):
+def _plain(name: str, value: object) -> float | int | str:
     if isinstance(value, str):
         return str(value)
     array = np.asarray(value)

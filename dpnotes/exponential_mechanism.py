@@ -284,7 +284,8 @@ def release_median(
     ------
     ValueError, TypeError
         If there are no values, one is not a finite number, or a parameter is out of range or of the
-        wrong kind. Nothing else about the values is ever refused.
+        wrong kind. Nothing else about the values is ever refused, save that whole numbers in a list
+        must fit 64 bits with a sign, and booleans are no numbers here.
 
     Notes
     -----
@@ -406,7 +407,7 @@ def above_threshold(
     noisy threshold is named (Dwork et al., 2009; Lyu, Su and Li, 2017). The cost is e1 + e2, and
     epsilon is divided so that the variance of a comparison is least: e2 / e1 is the cube root of 4,
     or 1 where `monotone`. The noise is on whole numbers and exact, and ends between 700 and 1,400
-    scales from 0.
+    scales from 0, so that the promise has a delta, which is below 1e-300.
 
     Nothing but the place may leave: the noisy answer itself would need a budget of its own. To
     look for a further one, call this again on the answers behind, which costs epsilon again.
@@ -435,7 +436,9 @@ def above_threshold_distribution(
     sensitivity: int = 1,
     monotone: bool = False,
 ) -> np.ndarray:
-    """Return the exact distribution of what `above_threshold` returns.
+    """Return the exact distribution of what `above_threshold` returns, of noise without an end.
+
+    The end of the noise that is drawn changes a probability by less than 1e-300.
 
     Parameters
     ----------
@@ -525,6 +528,8 @@ def _stretches(
 
 def _check_answers(answers: ArrayLike) -> np.ndarray:
     """Return whole numbers as 64-bit ones, cut off where noise would take them further."""
+    if isinstance(answers, list | tuple):
+        answers = _cut_off(answers)
     array = as_array("answers", answers)
     if array.size == 0:
         raise ValueError("answers must hold at least one, got none")
@@ -535,6 +540,19 @@ def _check_answers(answers: ArrayLike) -> np.ndarray:
     if array.dtype.kind == "u":
         return np.minimum(array, np.uint64(_LARGEST_COUNT)).astype(np.int64)
     return np.clip(array.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
+
+
+def _cut_off(answers: list | tuple) -> list | tuple | np.ndarray:
+    """Cut off whole numbers of any length: whether one fits 64 bits may depend on the records."""
+    try:
+        entries = as_objects(answers)
+    except ValueError:
+        return answers
+    whole = (int, np.integer)
+    if not all(isinstance(v, whole) and not isinstance(v, bool) for v in entries.flat):
+        return answers
+    cut = [min(max(int(v), -_LARGEST_COUNT), _LARGEST_COUNT) for v in entries.flat]
+    return np.array(cut, dtype=np.int64).reshape(entries.shape)
 
 
 def _scales(epsilon: float, sensitivity: int, monotone: bool) -> tuple[float, float]:
@@ -591,10 +609,16 @@ def _weights(half_gaps: np.ndarray, epsilon: float, sensitivity: float) -> np.nd
     data set and not on its neighbour, at an infinite cost.
     """
     epsilon = check_epsilon(epsilon)
-    sensitivity = check_epsilon(sensitivity, "sensitivity")
+    sensitivity = _check_sensitivity(sensitivity)
     with np.errstate(over="ignore"):
         gaps = half_gaps.astype(float, copy=False) / sensitivity
         return np.exp(np.maximum(gaps * epsilon, -700.0))
+
+
+def _check_sensitivity(sensitivity: float) -> float:
+    """Return it; near the smallest doubles, half of a utility would be rounded by more than it."""
+    allowed = "a number of at least 1e-300, and finite"
+    return check_real("sensitivity", sensitivity, low=1e-300, allowed=allowed)
 
 
 def _draw(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -128,7 +128,7 @@ def fit(
     steps : int
         How many, from 1 to 10**6.
     delta : float
-        At which the cost is stated, strictly between 0 and 1.
+        At which the cost is stated, at least 1e-10 and below 1; at a rate of 1, any above 0.
     clipping : float
         The longest that a record's gradient may be, in the 2-norm; from 1e-20 to 1e20.
     step_size : float
@@ -156,8 +156,9 @@ def fit(
 
         w - step_size (sum over B of clip(g_i) + noise clipping Z) / (rate n),
 
-    with g_i the gradient of record i's logistic loss at w and clip(g) = g min(1, clipping / norm(g))
-    (Song, Chaudhuri and Sarwate, 2013; Bassily, Smith and Thakurta, 2014; Abadi et al., 2016).
+    with g_i the gradient of record i's logistic loss at w, and clip(g) = g for gradients no longer
+    than `clipping`, while longer ones are cut to that length (Song, Chaudhuri and Sarwate, 2013;
+    Bassily, Smith and Thakurta, 2014; Abadi et al., 2016).
 
     Everything but the records is public: n, and all parameters. None may be read off the data, and
     neither may the scales of features. The size of a batch stays unknown, so that the denominator
@@ -224,7 +225,8 @@ def cost(
     steps : int
         How many, from 1 to 10**6.
     delta : float
-        The probability with which the loss may be larger, strictly between 0 and 1.
+        The probability with which the loss may be larger, at least 1e-10 and below 1; at a rate of
+        1, any above 0.
     neighbours : {"replaced", "added"}
         Whether one record is replaced, which is what `fit` promises, or added or taken away, as
         much software has it. The first costs more.
@@ -283,14 +285,16 @@ def noise_for(
     epsilon : float
         What may be spent, positive and finite.
     delta : float
-        The probability with which the loss may be larger, strictly between 0 and 1.
+        The probability with which the loss may be larger, at least 1e-10 and below 1; at a rate of
+        1, any above 0.
     rate, steps, neighbours
         As in `cost`.
 
     Returns
     -------
     float
-        A noise for `cost` and `fit`, within 0.2 % of the smallest that is enough; at least 0.01.
+        A noise for `cost` and `fit`, at least 0.01; within 0.2 % of the smallest for which
+        `cost` says so, which is loose below an epsilon of 1e-3.
 
     Raises
     ------

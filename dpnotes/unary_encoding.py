@@ -28,6 +28,7 @@ from dpnotes._checks import (
     check_real,
     check_rng,
     kind_of,
+    shown,
 )
 from dpnotes._coins import complement, flip_either, lie_probability
 
@@ -588,9 +589,9 @@ def _columns(domain: Sequence[Hashable]) -> dict[Hashable, int]:
     try:
         column = {category: position for position, category in enumerate(domain)}
     except TypeError:
-        raise TypeError(f"domain must be hashable categories, got {domain}") from None
+        raise TypeError(f"domain must be hashable categories, got {shown(domain)}") from None
     if len(column) < len(domain):
-        raise ValueError(f"domain must hold different categories, got {domain}")
+        raise ValueError(f"domain must hold different categories, got {shown(domain)}")
     return column
 
 

@@ -184,7 +184,7 @@ ARRAYS = [
     lambda x: x if x.dtype.kind == "U" else np.abs(x).astype(np.uint64),
     lambda x: x if x.dtype.kind == "U" else x * 1e300,
     lambda x: np.ma.array(x),
-    lambda x: x.view(np.matrix) if x.ndim == 2 else x[None].view(np.matrix),
+    lambda x: x.reshape(len(x), -1).view(np.matrix) if x.size else x,
     lambda x: x[:0],
     lambda x: x[None],
     lambda x: x[0],

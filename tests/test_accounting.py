@@ -309,6 +309,36 @@ def test_batches_cost_as_much_as_full_data_at_most_and_replacing_more_than_addin
     assert float(compose_subsampled_gaussian(1.0, 0.01, 0, 1e-5)) == 0.0
 
 
+@pytest.mark.parametrize("steps", [10, 1000])
+def test_replacing_costs_more_than_adding_at_every_delta_and_less_delta_costs_more(steps):
+    pytest.importorskip("dp_accounting")
+    deltas = 10.0 ** -np.arange(2, 11)
+    replaced, added = (
+        [
+            float(compose_subsampled_gaussian(1.0, 0.01, steps, delta, neighbours=which))
+            for delta in deltas
+        ]
+        for which in ("replaced", "added")
+    )
+    assert np.all(np.array(replaced) > added)
+    assert np.all(np.diff(replaced) > 0)
+    # A transform forgets some 1e-13 of the sum, and with it what a smaller delta would cost.
+    with pytest.raises(ValueError, match="delta must be a number of at least 1e-10"):
+        compose_subsampled_gaussian(1.0, 0.01, steps, 1e-11)
+
+
+def test_the_rounding_of_many_losses_is_paid_for():
+    dp_accounting = pytest.importorskip("dp_accounting")
+    single = dp_accounting.pld.privacy_loss_distribution.from_gaussian_mechanism(
+        1.0,
+        sampling_prob=0.01,
+        neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE,
+        value_discretization_interval=1e-4,
+    )
+    unpaid = single.self_compose(1000).get_epsilon_for_delta(1e-10)
+    assert float(compose_subsampled_gaussian(1.0, 0.01, 1000, 1e-10)) > unpaid
+
+
 @pytest.mark.parametrize(("sigma", "probability"), [(3.0, 0.1)])
 def test_one_batch_costs_no_less_than_the_integral_and_hardly_more(sigma, probability):
     pytest.importorskip("dp_accounting")

@@ -8,7 +8,6 @@ import types
 from fractions import Fraction
 from numbers import Number
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -550,10 +549,11 @@ def ask(module, name, data):
     check_outcome(find(module, name), {**working, parameter: value}, parameter)
 
 
-class Junk(NamedTuple):
-    """What hypothesis can print, whatever it is."""
+class Junk:
+    """What hypothesis can print, whatever it is; it would print the fields of a tuple itself."""
 
-    value: object
+    def __init__(self, value):
+        self.value = value
 
     def __repr__(self):
         return shown(self.value)

@@ -131,9 +131,9 @@ def test_the_whole_range_of_integers_is_no_wrap_around():
 
 @pytest.mark.parametrize("best", [0.0, 1.0, 1e308])
 def test_the_best_are_equally_likely_however_loud_epsilon_and_small_the_sensitivity(best):
-    found = output_distribution([best, best - 1e300, best], 1e308, sensitivity=1e-308)
+    found = output_distribution([best, best - 1e300, best], 1e308, sensitivity=1e-300)
     np.testing.assert_allclose(found, [0.5, math.exp(-700) / 2, 0.5], rtol=1e-9)
-    assert set(sample([best, best], 1e308, sensitivity=1e-308, size=50, rng=9)) == {0, 1}
+    assert set(sample([best, best], 1e308, sensitivity=1e-300, size=50, rng=9)) == {0, 1}
 
 
 @given(utilities=utility_lists, power=st.integers(-20, 20))
@@ -698,3 +698,22 @@ def test_a_far_answer_has_a_chance_that_is_small_and_not_0():
     near, far = above_threshold_distribution([[-300], [-301]], 0, 1.0)
     assert 0 < far[0] < near[0] < 1e-20
     assert math.log(near[0] / far[0]) < 1.0
+
+
+def test_a_sensitivity_near_the_smallest_doubles_is_refused_since_halves_of_it_are_rounded():
+    least = 5e-324
+    with pytest.raises(ValueError, match="sensitivity must be a number of at least 1e-300"):
+        exponential_mechanism.output_distribution([7 * least, least], 5.0, sensitivity=least)
+    rows = np.array([[7e-300, 1e-300], [6e-300, 2e-300]])
+    one, other = exponential_mechanism.output_distribution(rows, 5.0, sensitivity=1e-300)
+    assert np.abs(np.log(one / other)).max() <= 5 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("answer", [2**63 - 1, 2**63, 2**64, 10**400, -(10**400)])
+def test_whether_a_sum_fits_64_bits_decides_nothing(answer):
+    found = exponential_mechanism.above_threshold_distribution([answer, 3], 0, 1.0)
+    near = exponential_mechanism.above_threshold_distribution(
+        [int(np.sign(answer)) * 2**53, 3], 0, 1.0
+    )
+    np.testing.assert_array_equal(found, near)
+    assert exponential_mechanism.above_threshold([answer], 0, 1.0, rng=0) in (None, 0, 1, -1)

@@ -906,3 +906,9 @@ def test_for_fourteen_categories_a_rare_one_is_level_at_log_4():
             for name in ("direct encoding", "optimized unary")
         )
         assert (direct < unary) == ahead
+
+
+@pytest.mark.parametrize("domain", [[10**5000] * 2, [Fraction(10**5000, 3)] * 2, [[10**5000]]])
+def test_a_domain_too_long_to_print_is_refused_in_words(domain):
+    with pytest.raises((TypeError, ValueError), match=r"domain must .* too long to print"):
+        encode([1], domain)

@@ -77,7 +77,7 @@ REFUSED = {
         "sigma": [*POSITIVE, {ValueError: [0.009]}],
         "probability": DELTA,
         "steps": QUERIES,
-        "delta": DELTA,
+        "delta": [*DELTA, {ValueError: [9e-11]}],
         "neighbours": [NOT_A_WORD],
     },
     "gaussian_cost": {"mu": AT_LEAST_0, "delta": DELTA},
