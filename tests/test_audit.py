@@ -1566,7 +1566,7 @@ def test_fresh_processes_are_refused_where_none_can_fork(monkeypatch):
 
 OUTPUTS = [
     *(None, True, 0, -(2**70), 1.5, -0.0, math.inf, 1 - 2j, "text \ud800", b"\x00\xff"),
-    *(Fraction(1, 3), Decimal("1.00"), Decimal("NaN"), (), [1, (2,)], {1, "a"}, frozenset([2.0])),
+    *(Fraction(1, 3), Decimal("1.00"), Decimal("NaN"), (), [1, (2,)], {1, (2,)}, frozenset([2.0])),
     *({"a": 1, (1, 2): [None]}, np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("a")),
     *(np.longdouble(1) / 3, np.datetime64("2026-01-01"), np.arange(6).reshape(2, 3)),
     *(np.zeros((0, 3)), np.array(1j), np.array(["a", "bc"]), np.array([None, "a"]), np.ones(3) < 0),
