@@ -45,15 +45,20 @@ def test_a_page_fits_a_phone(kept, path):
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-# What a reader can't scroll to: wider than its box, and the box hides what is too wide.
+# What a reader can't scroll to: wider than its box, and the box hides what is too wide. A formula
+# has invisible words beside it, so what is seen of it is compared with the edge of the page.
 CLIPPED = """() => {
-  const found = [];
-  for (const node of document.querySelectorAll(".bd-article *")) {
-    if (node.closest("mjx-assistive-mml, svg, .interactive, details:not([open])")) continue;
+  const article = document.querySelector(".bd-article"), found = [];
+  const edge = article.getBoundingClientRect().right + 2;
+  for (const node of article.querySelectorAll("*")) {
+    if (node.closest(".math, svg, .interactive, details:not([open])")) continue;
     const { overflowX, display } = getComputedStyle(node);
     const cut = node.scrollWidth > node.clientWidth + 2 && overflowX === "hidden";
     if (!cut || display === "inline" || node.clientWidth === 0) continue;
     found.push(node.outerHTML.slice(0, 90));
+  }
+  for (const formula of article.querySelectorAll("span.math mjx-math")) {
+    if (formula.getBoundingClientRect().right > edge) found.push(formula.parentElement.innerText);
   }
   return found;
 }"""
