@@ -1432,7 +1432,7 @@ def test_no_models_need_no_data_and_others_are_refused(points):
 
 def functions_of_the_page(*names):
     """Return functions as a cell of the chapter defines them."""
-    page = Path(__file__).parents[1] / "book" / "elun.ipynb"
+    page = Path(__file__).parents[1] / "book" / "deeper" / "elun.ipynb"
     cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     [cell] = [source for source in code if f"def {names[0]}(" in source]
@@ -1454,7 +1454,7 @@ SOMEBODY = np.vstack([[2.0, *np.zeros(19)], np.zeros((49, 20))])
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_the_step_of_noisy_descent_tells_nothing_of_the_longest_row(steps):
-    descent, sigma = functions_of_the_page("noisy_descent", "descent_sigma")
+    descent, sigma = functions_of_the_page("full_batch_descent", "descent_sigma")
     signs, noise = np.ones(50), sigma(0.3, 1e-6, steps, 2.0)
 
     def length(rows, *, rng, longest=2.0):
@@ -1474,7 +1474,7 @@ def test_the_step_of_noisy_descent_tells_nothing_of_the_longest_row(steps):
 
 
 def test_the_page_steps_by_public_numbers_only():
-    [descent] = functions_of_the_page("noisy_descent")
+    [descent] = functions_of_the_page("full_batch_descent")
     rng = [np.random.default_rng(41) for _ in range(2)]
     options = {"steps": 3, "sigma": 1e9, "lam": 0.05, "size": 4}
     one, two = (

@@ -73,7 +73,7 @@ def test_lines_broken_elsewhere_make_nothing_stale(fresh):
 
 def test_code_that_changes_makes_stale_what_imports_it_and_nothing_else(fresh):
     change(fresh / "dpnotes" / "pate" / "votes.py", "def count_votes(", "def count_the_votes(")
-    assert stale_in(fresh) == {"pate"}
+    assert stale_in(fresh) == {"pate", "deeper/pate", "solutions/pate", "use/recipes"}
 
 
 def test_what_every_module_imports_makes_every_notebook_stale(fresh):
@@ -94,7 +94,13 @@ def test_an_experiment_makes_stale_the_page_that_shows_it(fresh):
 def test_the_look_of_figures_makes_every_notebook_that_draws_stale(fresh):
     path = fresh / "book" / "figures.mplstyle"
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert stale_in(fresh) == every(fresh)
+    drawing = {
+        refresh.name(notebook, fresh)
+        for notebook in refresh.notebooks(fresh)
+        if path.name in notebook.read_text(encoding="utf-8")
+    }
+    assert stale_in(fresh) == drawing
+    assert {"foundations", "deeper/pate"} <= drawing < every(fresh)
 
 
 def test_results_make_stale_the_page_that_loads_them_and_no_timing_does(fresh):
@@ -102,14 +108,14 @@ def test_results_make_stale_the_page_that_loads_them_and_no_timing_does(fresh):
     results.write_text(results.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     (fresh / "data" / "results" / "how_fast.json").write_text("{}", encoding="utf-8")
     (fresh / "data" / "results" / "new.json").write_text("{}", encoding="utf-8")
-    assert stale_in(fresh) == {"pate"}
+    assert stale_in(fresh) == {"deeper/pate"}
 
 
 def test_other_data_of_the_same_name_makes_stale_what_loads_them(fresh):
     sources = fresh / "data" / "datasets.toml"
     change(sources, "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d", "5b")
     stale = stale_in(fresh)
-    assert {"randomized_response", "pate", "elun"} <= stale
+    assert {"randomized_response", "private_auc", "deeper/elun"} <= stale
     assert "symmetric_loss" not in stale
 
 
@@ -156,13 +162,13 @@ def test_a_notebook_that_was_never_refreshed_is_stale(tmp_path):
 def test_notebooks_are_found_in_folders_too_but_not_in_hidden_ones(fresh):
     before = every(fresh)
     [deeper, checkpoint, tools] = (
-        fresh / "book" / n for n in ("deeper", ".ipynb_checkpoints", "_x")
+        fresh / "book" / n for n in ("further", ".ipynb_checkpoints", "_x")
     )
     for folder in (deeper, checkpoint, tools):
         folder.mkdir(exist_ok=True)
         shutil.copy(fresh / "book" / "pate.ipynb", folder)
-    assert every(fresh) - before == {"deeper/pate"}
-    assert {page.name for page in lint.pages(fresh)} >= {"pate.ipynb", "deeper/pate.ipynb"}
+    assert every(fresh) - before == {"further/pate"}
+    assert {page.name for page in lint.pages(fresh)} >= {"pate.ipynb", "further/pate.ipynb"}
     assert stale_in(fresh) == set()
 
 
