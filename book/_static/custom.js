@@ -41,3 +41,11 @@ function titleProofs() {
 // Before that script runs, which waits for the page to be there.
 if (document.readyState !== "loading") titleProofs();
 else document.addEventListener("readystatechange", titleProofs, { once: true });
+
+// The arrows that unfold the contents have a picture and no name.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const arrow of document.querySelectorAll(".bd-sidenav summary")) {
+    const page = arrow.closest("li")?.querySelector("a");
+    arrow.setAttribute("aria-label", `Pages below ${page ? page.textContent.trim() : "this one"}`);
+  }
+});
