@@ -2,8 +2,8 @@
 var Scorer = {
   score: ([docname, , anchor, , score]) => {
     const name = docname.replace(/^book\//, "");
-    if (name.startsWith("api/") || name.startsWith("solutions/")) return score - 10;
-    if (name === "glossary" || name === "bibliography" || name === "errata") return score - 5;
+    if (name.startsWith("api/") || name.startsWith("solutions/")) return score - 60;
+    if (name === "glossary" || name === "bibliography" || name === "errata") return score - 60;
     const nested = name.includes("/");
     return score + (nested ? 2 : 10) + (anchor ? 0 : 5);
   },
