@@ -63,7 +63,7 @@ def sample(
     epsilon : float
         The privacy cost of one draw, positive and finite.
     sensitivity : float
-        The most by which one person can change a utility, positive and finite.
+        The most by which one person can change a utility, at least 1e-300 and finite.
     size : int, optional
         How many independent draws; each costs epsilon. By default a single one.
     rng : Generator, int or None
@@ -111,7 +111,7 @@ def output_distribution(
     epsilon : float
         The privacy cost, positive and finite.
     sensitivity : float
-        The most by which one person can change a utility, positive and finite.
+        The most by which one person can change a utility, at least 1e-300 and finite.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def permute_and_flip(
     epsilon : float
         The privacy cost of one draw, positive and finite.
     sensitivity : float
-        The most by which one person can change a utility, positive and finite.
+        The most by which one person can change a utility, at least 1e-300 and finite.
     size : int, optional
         How many independent draws; each costs epsilon. By default a single one.
     rng : Generator, int or None
@@ -211,7 +211,7 @@ def permute_and_flip_distribution(
     epsilon : float
         The privacy cost, positive and finite.
     sensitivity : float
-        The most by which one person can change a utility, positive and finite.
+        The most by which one person can change a utility, at least 1e-300 and finite.
 
     Returns
     -------

@@ -101,9 +101,7 @@ class Page:
 
     def glued(self):
         """Return the names that the page's cells glue."""
-        outputs = [out for _, cell in self.of_type("code") for out in cell["outputs"]]
-        boards = [out.get("metadata", {}).get("scrapbook", {}) for out in outputs]
-        return {board["name"] for board in boards if "name" in board}
+        return set(marks.kept(self.cells))
 
 
 def _markdown(source):
@@ -185,7 +183,7 @@ def folded(page):
 
 def true_marks(page):
     """Every number before a mark is the one that a cell keeps, or the reading time."""
-    numbers = _numbers(page)
+    numbers = refresh.numbers(page.cells)
     for number, cell in page.of_type("markdown"):
         for line, message in marks.problems(cell["source"], numbers):
             yield number, line, f"{message}; run `make refresh`"
@@ -204,21 +202,17 @@ def kept_once(page):
                 seen.add(name)
 
 
-def _numbers(page):
-    return marks.kept(page.cells) | {marks.READING_TIME: measure.measure(page.cells).minutes}
-
-
 def plain_links(page):
     """Nothing in a notebook's prose needs the site to be read: no roles, no fenced directives."""
     for number, cell in page.of_type("markdown"):
         for match in [*ROLE.finditer(cell["source"]), *FENCED.finditer(cell["source"])]:
-            line = cell["source"].count("\n", 0, match.start()) + 1
+            line = marks.line_of(cell["source"], match.start())
             yield number, line, f"{match.group().strip()} shows as it is outside of the site"
 
 
 def sources_at_the_foot(page):
     """A notebook lists its sources, and links to no library that its bibliography lacks."""
-    bibliography = ROOT / "book" / "references.bib"
+    bibliography = refresh.BIBLIOGRAPHY
     for number, cell in page.of_type("markdown"):
         for line, address in sources.unknown(cell["source"], bibliography):
             yield number, line, f"{address} is not in references.bib"
@@ -421,7 +415,7 @@ def resolved_glue(pages):
                 name = key.rpartition(":")[0] or key
                 source = posixpath.normpath(posixpath.join(page.name, "..", document))
                 if name not in glued.get(source if document else page.name, set()):
-                    line = cell["source"].count("\n", 0, match.start()) + 1
+                    line = marks.line_of(cell["source"], match.start())
                     yield _problem(page, number, line, f"no cell glues {reference}")
 
 
@@ -447,7 +441,7 @@ def used_glossary_terms(pages):
         for number, cell in page.of_type("markdown"):
             for match in GLOSSARY_LINK.finditer(cell["source"]):
                 if known and match[1] not in known:
-                    line = cell["source"].count("\n", 0, match.start()) + 1
+                    line = marks.line_of(cell["source"], match.start())
                     yield _problem(page, number, line, f"the glossary has no {match[1]}")
         others = "\n".join(other.text() for other in pages if other is not page)
         used = {_term(match) for match in re.findall(r"\{term\}`([^`]+)`", others)}
@@ -474,7 +468,7 @@ def glossary_terms(text):
     """Return the terms that ``{glossary}`` blocks define, each as ``(line, term)``."""
     terms = []
     for block in re.finditer(r"^(`{3,}|:{3,})\{glossary\}\n(.*?)^\1[ \t]*$", text, re.M | re.S):
-        first = text.count("\n", 0, block.start(2)) + 1
+        first = marks.line_of(text, block.start(2))
         for offset, line in enumerate(block[2].splitlines()):
             if line and not line[0].isspace() and not line.startswith((":", "%")):
                 terms.append((first + offset, line.strip()))

@@ -17,6 +17,11 @@ MARK = re.compile(
 READING_TIME = "minutes"
 
 
+def line_of(text, place):
+    """Return the line, counted from 1, of a place in a text."""
+    return text.count("\n", 0, place) + 1
+
+
 def kept(cells):
     """Return the numbers that the cells of a page keep, by name."""
     numbers = {}
@@ -55,7 +60,7 @@ def written(text, numbers):
 def problems(text, numbers):
     """Yield ``(line, message)`` for each mark whose number is not the one kept."""
     for match in MARK.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
+        line = line_of(text, match.start())
         new, reason = shown(numbers, match["name"], match["spec"])
         if reason:
             yield line, reason

@@ -8,6 +8,7 @@ Exercises, sources, sections whose heading ends in ``(optional)`` and what opens
 import math
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 
 import prose
 
@@ -107,17 +108,12 @@ def _without_dropdowns(source):
     lines, kept, fences = source.split("\n"), [], []
     for number, line in enumerate(lines):
         fence = prose.FENCE.match(line)
-        if fence and fences and not fence["name"] and fence["marks"].startswith(fences[-1][0]):
+        if fence and prose.closes(fence, fences):
             fences.pop()
         elif fence:
-            following = lines[number + 1 : number + 5]
-            options = []
-            for option in following:
-                if not prose.OPTION.match(option):
-                    break
-                options.append(option)
-            closed = any("dropdown" in option for option in options) or fence["name"] is None
-            closed = closed or fence["name"] == "dropdown"
+            options = takewhile(prose.OPTION.match, lines[number + 1 :])
+            closed = any("dropdown" in option for option in options)
+            closed = closed or fence["name"] in (None, "dropdown")
             fences.append((fence["marks"], closed))
         elif not any(closed for _, closed in fences):
             kept.append("" if fences and prose.OPTION.match(line) else line)

@@ -93,7 +93,7 @@ def typed_numbers(text):
         sentence = prose[start:end]
         if CITATION not in sentence:
             for match in _measured(sentence):
-                line = prose.count("\n", 0, start + match.start()) + 1
+                line = marks.line_of(prose, start + match.start())
                 found.append((line, match.group().strip()))
         start = end
     return found
@@ -144,13 +144,13 @@ def misplaced_marks(text):
     in a heading or in the title of a directive.
     """
     hidden = marks.MARK.sub(lambda match: MARKED * len(match.group()), text)
-    seen = INLINE.sub(_blank, _mask_fences(hidden, CODE)).split("\n")
-    for number, line in enumerate(text.split("\n")):
+    seen = INLINE.sub(_blank, _mask_fences(hidden, CODE))
+    lines = zip(text.split("\n"), hidden.split("\n"), seen.split("\n"), strict=True)
+    for number, (line, marked, left) in enumerate(lines, start=1):
         names = [match["name"] for match in marks.MARK.finditer(line)]
         titled = FENCE.match(line) or line.startswith("#")
-        marked = marks.MARK.sub(lambda match: MARKED * len(match.group()), line).count(MARKED)
-        if names and (titled or seen[number].count(MARKED) < marked):
-            yield number + 1, ", ".join(names)
+        if names and (titled or left.count(MARKED) < marked.count(MARKED)):
+            yield number, ", ".join(names)
 
 
 def headings(text, level):
@@ -174,7 +174,7 @@ def _mask_fences(text, names=OPAQUE):
     for line in text.split("\n"):
         fence = FENCE.match(line)
         opaque = bool(open_fences) and open_fences[-1][1]
-        if fence and _closes(fence, open_fences):
+        if fence and closes(fence, open_fences):
             open_fences.pop()
             line, in_options = "", False
         elif fence and not opaque:
@@ -189,7 +189,8 @@ def _mask_fences(text, names=OPAQUE):
     return "\n".join(lines)
 
 
-def _closes(fence, open_fences):
+def closes(fence, open_fences):
+    """Say whether a fence ends the directive that was opened last."""
     if not open_fences or fence["name"] or fence["rest"].strip():
         return False
     return fence["marks"].startswith(open_fences[-1][0])

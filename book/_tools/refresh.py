@@ -25,6 +25,7 @@ import reach
 import sources
 
 ROOT = Path(__file__).resolve().parents[2]
+BIBLIOGRAPHY = ROOT / "book" / "references.bib"
 
 # A cell tagged `needs-NAME` wants what `datasets.load_NAME()` loads; votes come in several files.
 NEEDS = "needs-"
@@ -218,20 +219,25 @@ def _folded(metadata):
     return others | ({"jupyter": {"source_hidden": True}} if hidden else {})
 
 
-def written(cells, root=ROOT):
+def numbers(cells):
+    """Return the numbers that the prose of a page may show: those kept, and the reading time."""
+    return marks.kept(cells) | {marks.READING_TIME: measure.measure(cells).minutes}
+
+
+def written(cells):
     """Return the cells with the numbers, the reading time and the sources that belong to them."""
-    numbers = marks.kept(cells) | {marks.READING_TIME: measure.measure(cells).minutes}
-    foot = sources.listed(sources.above(cells), root / "book" / "references.bib")
-    return [_written(cell, numbers, foot) for cell in cells]
+    known = numbers(cells)
+    foot = sources.listed(sources.above(cells), BIBLIOGRAPHY)
+    return [_written(cell, known, foot) for cell in cells]
 
 
-def _written(cell, numbers, foot):
+def _written(cell, known, foot):
     text = "".join(cell["source"])
     if cell["cell_type"] != "markdown":
         return cell
     return {
         **cell,
-        "source": foot if text.startswith(sources.HEADING) else marks.written(text, numbers),
+        "source": foot if text.startswith(sources.HEADING) else marks.written(text, known),
     }
 
 

@@ -9,8 +9,12 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import marks
+
 HEADING = "## Sources"
 LINK = re.compile(r"\]\((https?://[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)")
+# What the link of an entry says better.
+LINKED = {"doi", "url", "note", "eprint", "archiveprefix", "primaryclass"}
 # Whoever links there cites, so there must be an entry.
 LIBRARIES = re.compile(r"https?://(?:dx\.)?(?:doi\.org|arxiv\.org|eprint\.iacr\.org)/", re.I)
 
@@ -49,7 +53,7 @@ def unknown(text, path):
     known = entries(Path(path))
     for match in LINK.finditer(text):
         if LIBRARIES.match(match[1]) and _same(match[1]) not in known:
-            yield text.count("\n", 0, match.start()) + 1, match[1]
+            yield marks.line_of(text, match.start()), match[1]
 
 
 def listed(text, path):
@@ -71,11 +75,14 @@ def _order(entry):
 
 def _written(entry):
     """Write an entry as one line of Markdown that links to its address."""
+    from pybtex.database import Entry
     from pybtex.plugin import find_plugin
 
+    fields = {key: value for key, value in entry.fields.items() if key not in LINKED}
+    plain = Entry(entry.type, fields, entry.persons)
+    plain.key = entry.key
     style = find_plugin("pybtex.style.formatting", "unsrt")()
-    plain = _Plain(entry)
-    [formatted] = style.format_entries([plain.entry])
+    [formatted] = style.format_entries([plain])
     text = formatted.text.render(find_plugin("pybtex.backends", "plaintext")())
     text = re.sub(r"\s+", " ", text).strip().replace("*", r"\*").replace("$", r"\$")
     return f"{text} [{_short(address(entry))}](<{address(entry)}>)"
@@ -83,15 +90,3 @@ def _written(entry):
 
 def _short(url):
     return re.sub(r"^https?://(?:doi\.org/)?", "", url)
-
-
-class _Plain:
-    """An entry without the fields that its link says better."""
-
-    def __init__(self, entry):
-        from pybtex.database import Entry
-
-        left_out = {"doi", "url", "note", "eprint", "archiveprefix", "primaryclass"}
-        fields = {key: value for key, value in entry.fields.items() if key not in left_out}
-        self.entry = Entry(entry.type, fields, entry.persons)
-        self.entry.key = entry.key
