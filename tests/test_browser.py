@@ -168,8 +168,14 @@ def test_search_finds_a_chapter(visit):
 @pytest.mark.parametrize(
     ("words", "first"),
     [
+        ("randomized response", "randomized_response"),
+        ("composition", "foundations"),
+        ("subsampling", "accounting"),
+        ("local model", "randomized_response"),
+        ("report noisy max", "exponential_mechanism"),
         ("sparse vector", "exponential_mechanism"),
         ("DP-SGD", "noisy_gradient_descent"),
+        ("shuffle model", "randomized_response"),
     ],
 )
 def test_a_search_finds_the_chapter_first_and_shows_words(visit, words, first):
