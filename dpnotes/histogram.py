@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import as_array, check_integer, check_probability, check_real, check_rng
 from dpnotes._coins import discrete_laplace
-from dpnotes.release import Release
+from dpnotes.release import _set_promise
 from dpnotes.unary_encoding import encode
 
 _NEIGHBOURS = "one record replaced; the number of records and the categories are public"
@@ -65,18 +65,7 @@ class HistogramRelease:
         counts = _check_outputs("value", self.value, len(domain))
         if counts.ndim != 1:
             raise ValueError(f"value must have one dimension, got {counts.ndim}")
-        promise = Release(
-            0.0,
-            self.epsilon,
-            delta=self.delta,
-            mechanism=self.mechanism,
-            neighbours=self.neighbours,
-        )
-        # A frozen dataclass can only be normalised underneath its own guard.
-        object.__setattr__(self, "value", tuple(counts.tolist()))
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "epsilon", promise.epsilon)
-        object.__setattr__(self, "delta", promise.delta)
+        _set_promise(self, value=tuple(counts.tolist()), domain=domain)
 
 
 def release_histogram(

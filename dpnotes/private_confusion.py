@@ -16,7 +16,7 @@ from dpnotes._checks import as_array, check_probability, check_real, check_rng
 from dpnotes._coins import discrete_laplace, flip_each
 from dpnotes.private_auc._metric import check_classes, check_lengths
 from dpnotes.private_auc.interval import Estimate
-from dpnotes.release import Release
+from dpnotes.release import _set_promise
 from dpnotes.unary_encoding import project_to_simplex
 
 _NEIGHBOURS = "one record replaced; the number of records is public"
@@ -60,17 +60,7 @@ class ConfusionRelease:
             raise TypeError("value must be two pairs of whole numbers")
         if sum(counts.ravel().tolist()) < 1:
             raise ValueError("value must be counts that sum to the number of records, at least 1")
-        promise = Release(
-            0.0,
-            self.epsilon,
-            delta=self.delta,
-            mechanism=self.mechanism,
-            neighbours=self.neighbours,
-        )
-        # A frozen dataclass can only be normalised underneath its own guard.
-        object.__setattr__(self, "value", tuple(map(tuple, counts.tolist())))
-        object.__setattr__(self, "epsilon", promise.epsilon)
-        object.__setattr__(self, "delta", promise.delta)
+        _set_promise(self, value=tuple(map(tuple, counts.tolist())))
 
 
 def release_confusion_matrix(

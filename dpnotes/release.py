@@ -75,6 +75,20 @@ neighbours='one record replaced')
         return self.value
 
 
+def _set_promise(record: object, **fields: object) -> None:
+    """Check the promise of a frozen record as `Release` does, and set it with other fields."""
+    promise = Release(
+        0.0,
+        record.epsilon,
+        delta=record.delta,
+        mechanism=record.mechanism,
+        neighbours=record.neighbours,
+    )
+    # A frozen dataclass can only be normalised underneath its own guard.
+    for name, value in {**fields, "epsilon": promise.epsilon, "delta": promise.delta}.items():
+        object.__setattr__(record, name, value)
+
+
 def _nearest_float(value: Real) -> float:
     """Return a real number as a float, and one beyond all floats as infinity: never raise."""
     try:

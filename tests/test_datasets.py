@@ -1215,11 +1215,12 @@ def test_the_command_replaces_an_older_file_only_when_the_new_one_is_whole(
     assert np.load(out)["y_test"].size == 3
 
 
-def test_a_link_laid_in_the_place_of_a_draft_is_not_followed(small_mnist, tmp_path):
+def test_a_link_laid_in_the_place_of_a_draft_is_not_followed(small_mnist, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    (tmp_path / f"out.npz.{os.getpid()}.tmp").symlink_to(victim)
-    assert datasets.main(["mnist", "--out", str(tmp_path / "out.npz")]) == 0
+    (tmp_path / f"out.npz.{os.getpid()}-00000000.tmp").symlink_to(victim)
+    assert datasets.main(["mnist", "--out", str(tmp_path / "out.npz")]) == 1
     assert victim.read_text() == "mine"
 
 

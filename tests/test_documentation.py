@@ -105,7 +105,7 @@ CONTRACT = {
         "uniform_mixture(dimension, nodes=50)",
         "clip_rows(features, lipschitz, *, bias=True)",
         "minimize_loss(rows, labels, regularization, *, shifts=None, weights=None)",
-        "PrivateLogisticRegression(epsilon, *, objective='elun', regularization=0.05, "
+        "PrivateLogisticRegression(epsilon, *, objective='elun', regularization=None, "
         "lipschitz=2.0, draws=50, classes=(0, 1), random_state=None)",
         "fit_many(models, X, y)",
     ],

@@ -45,6 +45,9 @@ from dpnotes.elun import (
 )
 from dpnotes.elun import loss as loss_module
 
+# What a test works out by hand it does for this factor; the default has tests of its own.
+model_of = functools.partial(PrivateLogisticRegression, regularization=0.05)
+
 # The expected loss under noise, three ways.
 
 
@@ -515,7 +518,7 @@ def test_the_sharper_sensitivity_lies_between_half_of_the_plain_one_and_all_of_i
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 30.0])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_noise_of_an_estimator_fits_the_sensitivity_under_that_very_noise(epsilon, classes):
-    model = PrivateLogisticRegression(epsilon, classes=range(classes), multi_class="one-vs-rest")
+    model = model_of(epsilon, classes=range(classes), multi_class="one-vs-rest")
     promise = model.guarantee(500, 7)
 
     def moved(scale):
@@ -528,7 +531,7 @@ def test_the_noise_of_an_estimator_fits_the_sensitivity_under_that_very_noise(ep
     assert moved(promise.noise_scale) <= promise.noise_scale * share
     smaller = 0.999 * promise.noise_scale
     assert moved(smaller) > smaller * share
-    plain = PrivateLogisticRegression(
+    plain = model_of(
         epsilon, classes=range(classes), multi_class="one-vs-rest", calibration="lipschitz"
     ).guarantee(500, 7)
     charged = {"gradient_tolerance": plain.gradient_tolerance}
@@ -544,7 +547,7 @@ def test_draws_and_softmax_keep_the_bound_of_any_lipschitz_loss():
     pull = special.expit(-(draws @ side)).mean()
     assert pull > 0.9
     for options in ({"expectation": "draws"}, {"classes": range(3)}):
-        promise = PrivateLogisticRegression(1.0, **options).guarantee(100, 29)
+        promise = model_of(1.0, **options).guarantee(100, 29)
         charged = {"gradient_tolerance": promise.gradient_tolerance}
         moved = sensitivity(promise.lipschitz, 0.05, 100, **charged)
         assert promise.sensitivity == pytest.approx(moved)
@@ -644,7 +647,7 @@ def test_a_fit_reaches_the_tolerance_that_it_charges(monkeypatch):
         estimator, "l2_laplace_noise", lambda d, scale, size, rng: np.zeros((size, d))
     )
     for tolerance in (1e-9, 1e-3, None):
-        model = PrivateLogisticRegression(1.0, objective="erm", gradient_tolerance=tolerance)
+        model = model_of(1.0, objective="erm", gradient_tolerance=tolerance)
         weights = np.append(model.fit(x, y).coef_, model.intercept_)
         gradient = exact_gradient(clip_rows(x, 2.0), 2 * y - 1, 0.05, weights)
         charged = model.privacy_.gradient_tolerance
@@ -666,7 +669,7 @@ def test_gradient_descent_gets_there_where_newton_does_not(monkeypatch):
 def test_softmax_gets_there_without_conjugate_gradients_and_without_newton(monkeypatch):
     rng = np.random.default_rng(11)
     x, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
-    model = PrivateLogisticRegression(1e9, classes=range(3), random_state=0)
+    model = model_of(1e9, classes=range(3), random_state=0)
     expected = model.fit(x, y).coef_.copy()
     monkeypatch.setattr(_solver, "cg", lambda *a, **options: (None, 1))
     np.testing.assert_allclose(model.fit(x, y).coef_, expected, atol=1e-5)
@@ -710,7 +713,7 @@ def test_a_tolerance_that_doubles_cannot_reach_is_refused():
     with pytest.raises(ValueError, match="gradient_tolerance must be at least"):
         minimize_loss([[1.0]], [1], 0.1, gradient_tolerance=1e-17)
     with pytest.raises(ValueError, match="gradient_tolerance must be at least"):
-        PrivateLogisticRegression(1.0, gradient_tolerance=1e-17).fit([[1.0]], [1])
+        model_of(1.0, gradient_tolerance=1e-17).fit([[1.0]], [1])
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -719,7 +722,7 @@ def test_with_a_huge_epsilon_the_model_is_scikit_learns(classes):
     x, y = rng.normal(size=(300, 4)), rng.integers(0, classes, 300)
     x[:, 0] += y
     options = {"objective": "erm", "lipschitz": 10.0, "classes": range(classes)}
-    ours = PrivateLogisticRegression(1e12, gradient_tolerance=1e-9, **options).fit(x, y)
+    ours = model_of(1e12, gradient_tolerance=1e-9, **options).fit(x, y)
     rows = clip_rows(x, 10.0)
     peer = LogisticRegression(C=1 / (0.05 * 300), fit_intercept=False, tol=1e-10, max_iter=10_000)
     peer.fit(rows, y)
@@ -732,11 +735,11 @@ def test_one_against_the_rest_is_a_model_for_every_class():
     rng = np.random.default_rng(13)
     x, y = rng.normal(size=(200, 2)), rng.choice(["a", "b", "c"], 200)
     options = {"objective": "erm", "gradient_tolerance": 1e-9}
-    all_three = PrivateLogisticRegression(
-        1e12, classes=["c", "a", "b"], multi_class="one-vs-rest", **options
-    ).fit(x, y)
+    all_three = model_of(1e12, classes=["c", "a", "b"], multi_class="one-vs-rest", **options).fit(
+        x, y
+    )
     for k, name in enumerate(all_three.classes_):
-        one = PrivateLogisticRegression(1e12, classes=(False, True), **options).fit(x, y == name)
+        one = model_of(1e12, classes=(False, True), **options).fit(x, y == name)
         np.testing.assert_allclose(all_three.coef_[k], one.coef_[0], atol=1e-6)
     assert all_three.classes_.tolist() == ["a", "b", "c"]
     likely = all_three.predict_proba(x)
@@ -806,7 +809,7 @@ REASONED = {"check_dtype_object": "Python's own message is not passed on: it may
 @pytest.mark.parametrize("kind", [{}, {"objective": "erm", "multi_class": "one-vs-rest"}])
 @pytest.mark.filterwarnings("ignore")
 def test_it_is_a_scikit_learn_estimator(kind):
-    model = PrivateLogisticRegression(1.0, classes=None, **kind)
+    model = model_of(1.0, classes=None, **kind)
     checks = check_estimator(model, expected_failed_checks=REASONED, on_skip=None)
     assert len(checks) > 40
     failed = {check["check_name"] for check in checks if check["status"] == "xfail"}
@@ -814,14 +817,14 @@ def test_it_is_a_scikit_learn_estimator(kind):
 
 
 def test_it_can_be_cloned_and_cross_validated(points):
-    model = PrivateLogisticRegression(20.0, random_state=3, classes=[0, 1])
+    model = model_of(20.0, random_state=3, classes=[0, 1])
     assert clone(model).get_params() == model.get_params()
     assert cross_val_score(model, *points, cv=3).mean() > 0.8
 
 
 @every_kind
 def test_the_fitted_model_says_what_was_spent(points, kind):
-    model = PrivateLogisticRegression(2.0, **kind).fit(*points)
+    model = model_of(2.0, **kind).fit(*points)
     promise = model.privacy_
     assert promise == model.guarantee(120, 2)
     assert (promise.epsilon, promise.delta, promise.n) == (2.0, 0.0, 120)
@@ -852,14 +855,14 @@ SAID = (
 
 
 def test_the_certificate_speaks_of_one_fit_and_of_no_preprocessing(points):
-    model = PrivateLogisticRegression(2.0).fit(*points)
+    model = model_of(2.0).fit(*points)
     assert model.privacy_.statement == SAID
     assert repr(SAID) in repr(model.privacy_)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**70, np.int64(7), np.uint8(3)])
 def test_any_integer_seed_is_said_to_break_the_promise(points, seed):
-    model = PrivateLogisticRegression(2.0, random_state=seed).fit(*points)
+    model = model_of(2.0, random_state=seed).fit(*points)
     expected = SAID + "; no guarantee to whoever knows or reuses the seed"
     assert model.privacy_.statement == expected
 
@@ -867,31 +870,31 @@ def test_any_integer_seed_is_said_to_break_the_promise(points, seed):
 def test_one_seed_for_two_fits_would_give_the_weights_before_noise(points):
     """So `fit_many` refuses it, whatever else differs."""
     options = {"objective": "erm", "random_state": 7, "gradient_tolerance": 1e-9}
-    one, two = (released(PrivateLogisticRegression(e, **options).fit(*points)) for e in (1.0, 2.0))
+    one, two = (released(model_of(e, **options).fit(*points)) for e in (1.0, 2.0))
     rows = clip_rows(points[0], 2.0)
     optimum = minimize_loss(rows, 2 * points[1] - 1, 0.05)
     np.testing.assert_allclose((2 * two - one)[0], optimum, atol=1e-6)
     changes = [{}, {"epsilon": 3.0}, {"lipschitz": 1.0}, {"objective": "elun"}, {"classes": "abc"}]
     for change in changes:
-        models = [PrivateLogisticRegression(**{"epsilon": 1.0} | options | c) for c in ({}, change)]
+        models = [model_of(**{"epsilon": 1.0} | options | c) for c in ({}, change)]
         with pytest.raises(ValueError, match="models must have random_state None, or a different"):
             fit_many(models, *points)
         assert not any(hasattr(model, "coef_") for model in models)
-    equal = [PrivateLogisticRegression(1.0, random_state=s) for s in (np.int32(7), 7)]
+    equal = [model_of(1.0, random_state=s) for s in (np.int32(7), 7)]
     with pytest.raises(ValueError, match="models must have random_state None"):
         fit_many(equal, *points)
-    fresh = [PrivateLogisticRegression(1.0) for _ in range(2)]
+    fresh = [model_of(1.0) for _ in range(2)]
     assert len({float(model.coef_[0, 0]) for model in fit_many(fresh, *points)}) == 2
 
 
 def test_weights_of_samples_are_refused_by_name(points):
-    model = PrivateLogisticRegression(1.0)
+    model = model_of(1.0)
     with pytest.raises(TypeError, match="sample_weight must be left out"):
         model.fit(*points, sample_weight=np.ones(120))
     with pytest.raises(TypeError, match="fit must be given X and y only, got weights"):
         model.fit(*points, weights=np.ones(120))
     with pytest.raises(TypeError, match="sample_weight must be left out"):
-        make_pipeline(PrivateLogisticRegression(1.0)).fit(
+        make_pipeline(model_of(1.0)).fit(
             *points, privatelogisticregression__sample_weight=np.ones(120)
         )
     assert not hasattr(model, "coef_")
@@ -902,16 +905,16 @@ def test_every_invalid_label_gets_one_and_the_same_hint():
     said = set()
     for labels in ([-1, 1], [0, 2], [1, 31_337], ["0", "1"], [0.5, 1], [True, 7], [-1, -1]):
         with pytest.raises(ValueError, match="y must hold labels that are in classes") as refusal:
-            PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], labels)
+            model_of(1.0).fit([[1.0], [2.0]], labels)
         said.add(str(refusal.value))
     [hint] = said
     assert "classes=(-1, 1)" in hint
-    assert PrivateLogisticRegression(1.0, classes=(-1, 1)).fit([[1.0], [2.0]], [-1, -1]).coef_.size
+    assert model_of(1.0, classes=(-1, 1)).fit([[1.0], [2.0]], [-1, -1]).coef_.size
 
 
 def test_a_grid_search_keeps_the_certificate_of_a_single_fit(points):
     """The certificate cannot know of the others, and says so."""
-    search = GridSearchCV(PrivateLogisticRegression(1.0), {"epsilon": [1.0, 2.0]}, cv=3)
+    search = GridSearchCV(model_of(1.0), {"epsilon": [1.0, 2.0]}, cv=3)
     promise = search.fit(*points).best_estimator_.privacy_
     assert promise.epsilon in (1.0, 2.0)
     assert "for this one fit" in promise.statement
@@ -946,9 +949,9 @@ def released(model):
 
 @pytest.mark.parametrize("kind", [KINDS[2], KINDS[4]])
 def test_the_noise_on_the_weights_has_the_distribution_that_is_promised(points, kind):
-    models = [PrivateLogisticRegression(1.0, **kind, random_state=t) for t in range(2000)]
+    models = [model_of(1.0, **kind, random_state=t) for t in range(2000)]
     weights = np.array([released(model).ravel() for model in fit_many(models, *points)])
-    exact = PrivateLogisticRegression(1e12, **kind).fit(*points)
+    exact = model_of(1e12, **kind).fit(*points)
     promise = models[0].privacy_
     if kind["objective"] == "erm":
         centre = released(exact).ravel()
@@ -1009,7 +1012,7 @@ def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
         return drawn[-1]
 
     monkeypatch.setattr(estimator, "l2_laplace_noise", without_release)
-    model = PrivateLogisticRegression(0.5, **kind, random_state=6).fit(*points)
+    model = model_of(0.5, **kind, random_state=6).fit(*points)
     assert scales == {model.privacy_.noise_scale}
     expected = best_under_noise(*points, kind, model.privacy_, drawn[0] if drawn else None)
     # Fifty nodes stand for a density here; fixed draws are what they are.
@@ -1019,7 +1022,7 @@ def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
 
 def test_every_one_of_the_rest_has_noise_of_its_own(points):
     options = {"objective": "erm", "classes": (0, 1, 2), "multi_class": "one-vs-rest"}
-    models = [PrivateLogisticRegression(1.0, **options, random_state=t) for t in range(500)]
+    models = [model_of(1.0, **options, random_state=t) for t in range(500)]
     weights = np.array([released(model) for model in fit_many(models, *points)])
     noise = weights - weights.mean(axis=0)
     scale = 3 * logistic_sensitivity(2.0, 0.05, 120)
@@ -1038,12 +1041,12 @@ def test_the_noise_of_the_release_is_not_that_of_the_draws(points, monkeypatch):
         return drawn[-1]
 
     monkeypatch.setattr(estimator, "l2_laplace_noise", spy)
-    PrivateLogisticRegression(1.0, random_state=5, draws=4, expectation="draws").fit(*points)
+    model_of(1.0, random_state=5, draws=4, expectation="draws").fit(*points)
     draws, [release] = drawn
     assert draws.shape == (4, 3)
     cosines = draws @ release / np.linalg.norm(draws, axis=1) / np.linalg.norm(release)
     assert np.all(np.abs(cosines) < 0.999)
-    model = PrivateLogisticRegression(1.0, random_state=5, draws=4, expectation="draws")
+    model = model_of(1.0, random_state=5, draws=4, expectation="draws")
     model.fit(points[0], 1 - points[1])
     assert np.array_equal(drawn[2], draws)
 
@@ -1072,7 +1075,7 @@ def test_two_neighbours_cost_no_more_than_epsilon_by_the_densities_of_their_rele
     for side in (1, -1):
         x, y = np.tile([5.0, 0.0], (n, 1)), np.full(n, len(kind.get("classes", (0, 1))) - 1)
         x[0], y[0] = [5 * math.cos(angle), side * 5 * math.sin(angle)], 0
-        model = PrivateLogisticRegression(
+        model = model_of(
             1.0, lipschitz=1.0, regularization=strength, fit_intercept=False, random_state=1, **kind
         ).fit(x, y)
         centres.append(released(model).reshape(model.privacy_.models, -1))
@@ -1093,7 +1096,7 @@ def only_draws(dimension, scale, *, size, rng):
 
 @every_kind
 def test_nothing_but_the_release_is_kept(points, kind):
-    model = PrivateLogisticRegression(2.0, **kind).fit(*points)
+    model = model_of(2.0, **kind).fit(*points)
     kept = set(vars(model)) - set(model.get_params())
     assert kept == {"classes_", "coef_", "intercept_", "privacy_", "n_features_in_"}
 
@@ -1107,8 +1110,7 @@ def releases(epsilon, objective):
         if not waiting.get(repr(data)):
             seeds = rng.integers(2**62, size=1500).tolist()
             models = [
-                PrivateLogisticRegression(epsilon, fit_intercept=False, random_state=s, **options)
-                for s in seeds
+                model_of(epsilon, fit_intercept=False, random_state=s, **options) for s in seeds
             ]
             waiting[repr(data)] = [released(model).ravel() for model in fit_many(models, *data)]
         return waiting[repr(data)].pop()
@@ -1160,7 +1162,7 @@ def test_every_valid_data_set_gives_a_model_of_the_same_kind(name, kind):
     x, y = DATA_SETS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = PrivateLogisticRegression(1.0, **kind, random_state=1).fit(x, y)
+        model = model_of(1.0, **kind, random_state=1).fit(x, y)
         likely = model.predict_proba(x)
     classes = len(kind.get("classes", (0, 1)))
     assert model.coef_.shape == (1 if classes == 2 else classes, np.shape(x)[1])
@@ -1176,7 +1178,7 @@ def test_every_valid_data_set_gives_a_model_of_the_same_kind(name, kind):
 def test_any_regularization_gives_a_model(points, objective, classes, ratio):
     for rho in (1e-50, 1e-3, 1e4, 1e50):
         strength = min(max(ratio * rho**2, 1e-50), 1e50)
-        model = PrivateLogisticRegression(
+        model = model_of(
             1.0, objective=objective, classes=classes, lipschitz=rho, regularization=strength
         )
         assert np.all(np.isfinite(model.fit(*points).coef_))
@@ -1184,23 +1186,23 @@ def test_any_regularization_gives_a_model(points, objective, classes, ratio):
 
 @every_kind
 def test_the_largest_noise_that_is_allowed_drowns_the_data_and_nothing_else(points, kind):
-    model = PrivateLogisticRegression(1e-198, **kind, random_state=1).fit(*points)
+    model = model_of(1e-198, **kind, random_state=1).fit(*points)
     assert 1e197 < model.privacy_.noise_scale <= 1e200
     assert np.all(np.isfinite(model.predict_proba(points[0])))
 
 
 def test_labels_outside_the_public_classes_are_refused_without_being_named():
     with pytest.raises(ValueError, match="y must hold labels that are in classes") as refusal:
-        PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], [0, 31_337])
+        model_of(1.0).fit([[1.0], [2.0]], [0, 31_337])
     assert "31" not in str(refusal.value)
     with pytest.raises(ValueError, match="y must hold labels"):
-        PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], ["0", "absinthe"])
+        model_of(1.0).fit([[1.0], [2.0]], ["0", "absinthe"])
     with pytest.raises(ValueError, match="y must hold labels"):
-        PrivateLogisticRegression(1.0, classes=("no", "yes")).fit([[1.0], [2.0]], [0, 1])
+        model_of(1.0, classes=("no", "yes")).fit([[1.0], [2.0]], [0, 1])
 
 
 def test_classes_read_off_the_labels_come_with_a_warning(points):
-    model = PrivateLogisticRegression(1.0, classes=None)
+    model = model_of(1.0, classes=None)
     with pytest.warns(UserWarning, match="which of them occur is not protected"):
         model.fit(points[0], np.where(points[1], "yes", "no"))
     assert model.classes_.tolist() == ["no", "yes"]
@@ -1211,7 +1213,7 @@ def test_classes_read_off_the_labels_come_with_a_warning(points):
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, None])
 def test_a_record_that_is_no_number_is_refused(bad):
-    model = PrivateLogisticRegression(1.0)
+    model = model_of(1.0)
     with pytest.raises(ValueError, match="X contains"):
         model.fit([[1.0], [bad]], [0, 1])
     model.fit([[1.0], [2.0]], [0, 1])
@@ -1225,7 +1227,7 @@ def test_a_record_of_another_kind_is_refused_without_being_quoted(bad):
     values[:, 0] = [1.0, bad]
     for x in (values, pd.DataFrame(values)):
         with pytest.raises(TypeError, match="X must hold numbers") as refusal:
-            PrivateLogisticRegression(1.0).fit(x, [0, 1])
+            model_of(1.0).fit(x, [0, 1])
         assert "absinthe" not in str(refusal.value)
         assert refusal.value.__suppress_context__
 
@@ -1244,7 +1246,7 @@ def test_a_record_of_another_kind_is_refused_without_being_quoted(bad):
     ],
 )
 def test_records_of_a_wrong_shape_or_complex_are_refused_without_being_quoted(x, y):
-    model = PrivateLogisticRegression(1.0).fit([[1.0], [2.0]], [0, 1])
+    model = model_of(1.0).fit([[1.0], [2.0]], [0, 1])
     with pytest.raises(ValueError, match=r"[Xy] must") as refusal:
         model.fit(x, y)
     assert "31337" not in str(refusal.value)
@@ -1271,8 +1273,8 @@ def test_features_may_come_in_any_container(points, convert):
     x, y = points
     x = np.round(8 * x) / 8  # so that half precision holds them
     options = {"random_state": 2, "gradient_tolerance": 1e-9}
-    expected = PrivateLogisticRegression(1.0, **options).fit(x, y).coef_
-    model = PrivateLogisticRegression(1.0, **options)
+    expected = model_of(1.0, **options).fit(x, y).coef_
+    model = model_of(1.0, **options)
     with warnings.catch_warnings():
         # scikit-learn notes that a frame with names was fitted, and a bare array comes after.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -1283,7 +1285,7 @@ def test_features_may_come_in_any_container(points, convert):
 
 def test_a_seed_repeats_a_fit_and_none_does_not(points):
     def fitted(seed):
-        return PrivateLogisticRegression(1.0, random_state=seed).fit(*points).coef_
+        return model_of(1.0, random_state=seed).fit(*points).coef_
 
     assert np.array_equal(fitted(7), fitted(np.int64(7)))
     assert not np.array_equal(fitted(7), fitted(8))
@@ -1293,7 +1295,10 @@ def test_a_seed_repeats_a_fit_and_none_does_not(points):
 NOT_A_NUMBER = ["1", None, True, [1.0]]
 BAD_PARAMETERS = {
     "epsilon": {ValueError: [0, -1.0, math.nan, math.inf, 1e-201, 1e-320], TypeError: NOT_A_NUMBER},
-    "regularization": {ValueError: [0, -1, math.inf, 1e-51, 1e51], TypeError: NOT_A_NUMBER},
+    "regularization": {
+        ValueError: [0, -1, math.inf, 1e-51, 1e51],
+        TypeError: [value for value in NOT_A_NUMBER if value is not None],
+    },
     "lipschitz": {ValueError: [0, -1, math.nan, 1e-51, 1e51], TypeError: NOT_A_NUMBER},
     "draws": {ValueError: [0, -3], TypeError: [1.5, "2", None, True]},
     "objective": {ValueError: ["ELUN", ""], TypeError: [None, 1]},
@@ -1313,11 +1318,83 @@ BAD_PARAMETERS = {
 }
 
 
+# The regularization that is taken when none is given.
+
+
+def costs(strength, rho, weights, n, epsilon):
+    """What regularization and noise cost, for weights that score the longest row with 6."""
+    noise = 2 * rho / (strength * n * epsilon)
+    return strength * (6 / rho) ** 2 / 2 + rho**2 * (weights + 1) * noise**2 / 8
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n", [1_000, 30_000])
+@pytest.mark.parametrize(
+    ("kind", "weights", "rho", "models"),
+    [
+        ({}, 6, 2.0, 1),
+        ({"lipschitz": 0.5, "fit_intercept": False, "objective": "erm"}, 5, 0.5, 1),
+        ({"classes": range(3)}, 18, 2.0 * math.sqrt(2), 1),
+        ({"classes": range(3), "multi_class": "one-vs-rest"}, 6, 2.0, 3),
+    ],
+    ids=["two", "short", "softmax", "one-vs-rest"],
+)
+def test_the_default_regularization_balances_what_it_costs(kind, weights, rho, models, n, epsilon):
+    promise = PrivateLogisticRegression(epsilon, **kind).guarantee(n, 5)
+    best = optimize.minimize_scalar(
+        lambda log: costs(math.exp(log), rho, weights, n, epsilon / models),
+        bounds=(-30, 10),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    assert promise.regularization == pytest.approx(math.exp(best.x), rel=1e-6)
+    again = PrivateLogisticRegression(epsilon, regularization=promise.regularization, **kind)
+    assert again.guarantee(n, 5) == promise
+
+
+@pytest.mark.parametrize(("epsilon", "share"), [(1e-150, 1.0), (1e9, 1e-6), (1e300, 1e-6)])
+def test_the_default_regularization_has_an_end_on_either_side(epsilon, share):
+    promise = PrivateLogisticRegression(epsilon, lipschitz=3.0).guarantee(100, 2)
+    assert promise.regularization == pytest.approx(9 * share)
+
+
+def test_the_default_regularization_is_that_of_every_data_set_of_its_size(points):
+    x, y = points
+    one = PrivateLogisticRegression(1.0).fit(x, y)
+    other = PrivateLogisticRegression(1.0).fit(np.zeros_like(x), np.zeros_like(y))
+    assert one.privacy_ == other.privacy_
+
+
+def test_the_default_regularization_is_near_the_best_of_a_wide_grid():
+    """In test loss, for data of three sizes and epsilons; a fixed factor is far off in some."""
+    rng = np.random.default_rng(51)
+    truth = rng.normal(size=8)
+    x = rng.normal(size=(32_000, 8)) / 2
+    y = (x @ truth + 0.3 * rng.logistic(size=len(x)) > 0.5).astype(int)
+
+    def loss(n, epsilon, strength):
+        models = [
+            PrivateLogisticRegression(epsilon, regularization=strength, random_state=seed)
+            for seed in range(20)
+        ]
+        fitted = fit_many(models, x[:n], y[:n])
+        sure = [np.where(y == 1, 1, -1)[-2000:] * m.decision_function(x[-2000:]) for m in fitted]
+        return np.logaddexp(0, -np.array(sure)).mean()
+
+    extra, fixed = [], []
+    for n, epsilon in itertools.product((300, 3_000, 30_000), (0.1, 1.0)):
+        best = min(loss(n, epsilon, strength) for strength in np.geomspace(1e-3, 1, 7))
+        extra.append(loss(n, epsilon, None) - best)
+        fixed.append(loss(n, epsilon, 0.05) - best)
+    assert max(extra) < 0.1
+    assert max(fixed) > 1
+
+
 @pytest.mark.parametrize("name", BAD_PARAMETERS)
 def test_a_bad_parameter_is_refused_by_name_in_fit(points, name):
     for error, values in BAD_PARAMETERS[name].items():
         for value in values:
-            model = PrivateLogisticRegression(1.0).set_params(**{name: value})
+            model = model_of(1.0).set_params(**{name: value})
             with pytest.raises(error, match=rf"\b{name}\b.* must |\b{name} must ") as refusal:
                 model.fit(*points)
             assert type(refusal.value) is error
@@ -1325,17 +1402,17 @@ def test_a_bad_parameter_is_refused_by_name_in_fit(points, name):
 
 
 def test_softmax_has_no_quadrature():
-    model = PrivateLogisticRegression(1.0, classes=range(3), expectation="quadrature")
+    model = model_of(1.0, classes=range(3), expectation="quadrature")
     with pytest.raises(ValueError, match="expectation must be 'draws' or 'auto' for softmax"):
         model.guarantee(10, 2)
-    model = PrivateLogisticRegression(1.0, draws=101, expectation="quadrature")
+    model = model_of(1.0, draws=101, expectation="quadrature")
     with pytest.raises(ValueError, match=r"draws must be an integer in \[1, 100\]"):
         model.guarantee(10, 2)
 
 
 def test_the_guarantee_needs_public_classes():
     with pytest.raises(TypeError, match="classes must be a list of labels"):
-        PrivateLogisticRegression(1.0, classes=None).guarantee(10, 2)
+        model_of(1.0, classes=None).guarantee(10, 2)
 
 
 # Many fits at once.
@@ -1343,7 +1420,7 @@ def test_the_guarantee_needs_public_classes():
 
 def grid():
     return [
-        PrivateLogisticRegression(epsilon, **kind, random_state=100 * k + seed)
+        model_of(epsilon, **kind, random_state=100 * k + seed)
         for k, kind in enumerate(KINDS)
         for epsilon, seeds in ((0.5, (1, 2)), (5.0, (3, 4)))
         for seed in seeds
@@ -1367,7 +1444,7 @@ def test_no_problem_is_solved_twice(points, monkeypatch):
     def count(epsilons, **kind):
         solved.clear()
         models = [
-            PrivateLogisticRegression(e, **kind, random_state=10 * k + t)
+            model_of(e, **kind, random_state=10 * k + t)
             for k, e in enumerate(epsilons)
             for t in range(5)
         ]
@@ -1394,7 +1471,7 @@ def test_models_that_differ_in_data_preparation_do_not_share_a_solution(points):
         {"classes": (-1, 1, 0), "multi_class": "one-vs-rest"},
     ]
     models = [
-        PrivateLogisticRegression(1.0, **options | change, random_state=seed)
+        model_of(1.0, **options | change, random_state=seed)
         for seed, change in enumerate([{}, *changes])
     ]
     for many in fit_many(models, *points):
@@ -1409,10 +1486,7 @@ def test_models_that_average_over_other_draws_do_not_share_a_solution(
 ):
     # With one tolerance and one scale for all, nothing but the draws tells them apart.
     options = {"calibration": calibration, "gradient_tolerance": 1e-3, "expectation": expectation}
-    models = [
-        PrivateLogisticRegression(0.02, **options, draws=draws, random_state=draws)
-        for draws in (1, 2, 7, 50)
-    ]
+    models = [model_of(0.02, **options, draws=draws, random_state=draws) for draws in (1, 2, 7, 50)]
     if calibration == "lipschitz":
         assert len({model.guarantee(*points[0].shape).noise_scale for model in models}) == 1
     for many in fit_many(models, *points):
@@ -1424,7 +1498,7 @@ def test_no_models_need_no_data_and_others_are_refused(points):
     with pytest.raises(TypeError, match="models must be PrivateLogisticRegression"):
         fit_many([LogisticRegression()], *points)
     with pytest.raises(TypeError, match="models must be a sequence of models, got Private"):
-        fit_many(PrivateLogisticRegression(1.0), *points)
+        fit_many(model_of(1.0), *points)
 
 
 # Mechanisms that the chapter builds by hand.
@@ -1492,7 +1566,7 @@ def test_under_its_noise_the_elun_model_has_the_smaller_expected_loss(points):
     x, y = points
     rows, signs = clip_rows(x, 2.0), 2 * y - 1
     for epsilon in (0.1, 1.0, 10.0):
-        promise = PrivateLogisticRegression(epsilon).guarantee(*x.shape)
+        promise = model_of(epsilon).guarantee(*x.shape)
         nodes, distribution = projected_noise(3, 100)
         shifts = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * nodes
 
@@ -1520,7 +1594,7 @@ def trials(epsilon):
     scores = {}
     for objective in ("erm", "elun"):
         options = {"objective": objective, "expectation": "quadrature"}
-        models = [PrivateLogisticRegression(epsilon, **options, random_state=t) for t in range(300)]
+        models = [model_of(epsilon, **options, random_state=t) for t in range(300)]
         scores[objective] = np.array([model.score(x, y) for model in fit_many(models, x, y)])
     return scores
 
@@ -1538,19 +1612,19 @@ def test_features_beyond_doubles_are_refused_without_a_warning_in_any_list(rows)
     if np.isinf(np.longdouble("1e400")):
         pytest.skip("long doubles are doubles on this machine")
     with pytest.raises(ValueError, match="infinity or a value too large"):
-        PrivateLogisticRegression(1.0).fit(rows, [0])
+        model_of(1.0).fit(rows, [0])
 
 
 def test_complex_features_are_refused_in_any_list():
     rows = np.array([[1.0, 1j], [2**70, np.complex64(1)]], dtype=object)
     with pytest.raises(ValueError, match="real numbers"):
-        PrivateLogisticRegression(1.0).fit(rows, [0, 1])
+        model_of(1.0).fit(rows, [0, 1])
 
 
 def test_classes_too_long_to_compare_with_wide_floats_are_refused_in_words():
     classes = [-(10**5000), np.longdouble("0.5")]
     with pytest.raises((TypeError, ValueError), match="classes must be"):
-        PrivateLogisticRegression(1.0, classes=classes).fit([[1.0]], [0])
+        model_of(1.0, classes=classes).fit([[1.0]], [0])
 
 
 @pytest.mark.parametrize("weights", [[1e308, 1e308], [2.0, -1.0], [0.5, 0.4], [1.0]])

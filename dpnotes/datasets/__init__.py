@@ -20,13 +20,13 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpnotes._checks import check_choice, check_flag, check_integer
+from dpnotes._files import written_whole
 from dpnotes.datasets import _formats, _mirrors
 
 if TYPE_CHECKING:
@@ -457,26 +457,12 @@ def _store(name: str, content: dict[str, Any], folder: Path) -> None:
     """Write parts where `_find` looks for them; parts with one path share one archive."""
     pattern = _catalogue()[name]["path"]
     if pattern.endswith(".npz"):
-        with _atomic(folder / pattern) as out:
+        with written_whole(name, folder / pattern) as out:
             np.savez(out, **content)
         return
     for part, value in content.items():
-        with _atomic(folder / pattern.format(part=part)) as out:
+        with written_whole(name, folder / pattern.format(part=part)) as out:
             np.save(out, value) if isinstance(value, np.ndarray) else out.write(value)
-
-
-@contextmanager
-def _atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name only when it has been written to the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    draft.unlink(missing_ok=True)
-    try:
-        with draft.open("xb") as out:  # never through a link that somebody else has laid
-            yield out
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -533,7 +519,7 @@ def _obtain(name: str, classes: list[int] | None, out: Path | None) -> None:
         images = ImageData(**content) if out else None
     print(f"{name} is there, verified: {locate(name)}")
     if out:
-        with _atomic(out) as file:
+        with written_whole("out", out) as file:
             np.savez_compressed(file, **images._asdict())
         print(f"wrote {out}: {len(images.x_train)} training and {len(images.x_test)} test images")
 

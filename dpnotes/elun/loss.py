@@ -272,7 +272,7 @@ def averaged_logistic_loss(
 
     Notes
     -----
-    With ``shifts = rows @ noise.T`` this is Algorithm 2 of the chapter's source; with
+    With ``shifts = rows @ noise.T`` this is ELUN as it was published (Leino and others, 2021); with
     ``shifts = b * norms[:, None] * points`` and the weights of `projected_noise` it is Gauss
     quadrature, in any dimension.
 

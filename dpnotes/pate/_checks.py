@@ -6,7 +6,6 @@ from numpy.typing import ArrayLike
 from dpnotes._checks import as_array, check_integer, check_real, kind_of
 
 MOST_VOTES = 2**31 - 1
-MOST_QUERIES = 10**6
 _LARGEST_ORDER = 1e100  # its square is a double
 
 

@@ -33,8 +33,8 @@ from dpnotes.accounting import (
     compose_laplace,
     gaussian_cost,
 )
+from dpnotes.accounting.costs import MOST_QUERIES
 from dpnotes.pate._checks import (
-    MOST_QUERIES,
     check_answered,
     check_scale,
     check_threshold,
