@@ -710,6 +710,10 @@ PLANTED_SITES = {
         '<img src="_static/x.png" onerror="alert(1)">',
         '<a href="javascript:alert(1)">x</a>',
     ],
+    built.missing_cards: [
+        '<meta property="og:image" content="https://dpnotes.example/_images/gone.png">',
+        '<meta property="og:image" content="">',
+    ],
 }
 GOOD_SITE = f"""{policy.META}
 <script src="_static/x.js"></script><script type="application/json">{{}}</script>

@@ -19,7 +19,7 @@ class _Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.loads, self.links, self.anchors, self.classes = [], [], set(), set()
-        self.policy, self.inline = None, []
+        self.policy, self.inline, self.card = None, [], None
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -31,6 +31,8 @@ class _Page(HTMLParser):
             self.links.append(given["href"])
         elif tag == "link" and LOADING_LINKS & set((given.get("rel") or "").split()):
             self.loads.append(given.get("href") or "")
+        elif tag == "meta" and given.get("property") == "og:image":
+            self.card = given.get("content") or ""
         elif tag not in {"a", "link", "meta"} and given.get("src"):
             self.loads.append(given["src"])
 
@@ -110,7 +112,17 @@ def inline_scripts(site):
             yield f"{name} has {what}"
 
 
-RULES = [foreign_sources, broken_links, heavy_pages, error_marks, inline_scripts]
+def missing_cards(site):
+    """Every page of the book has a picture for where somebody links to it."""
+    for path in pages(site):
+        name, card = path.relative_to(site), _read(path).card
+        if card is None and name.parts[0] == "book":
+            yield f"{name} has no card"
+        elif card is not None and not (site / "_images" / card.partition("/_images/")[2]).is_file():
+            yield f"{name} has a card that does not exist, {card}"
+
+
+RULES = [foreign_sources, broken_links, heavy_pages, error_marks, inline_scripts, missing_cards]
 
 
 def check(site):
