@@ -257,3 +257,33 @@ def test_figures_are_there(visit):
         for i in range(figures.count()):
             figures.nth(i).scroll_into_view_if_needed()
             assert figures.nth(i).evaluate("node => node.complete && node.naturalWidth") > 300
+
+
+def test_a_proof_opens_on_demand_and_says_so_once(visit):
+    with visit() as visitor:
+        page = visitor.go("book/accounting.html")
+        proof = page.locator(".proof.dropdown").first
+        words = proof.locator("p").nth(1)
+        assert not words.is_visible()
+        proof.locator("button").click()
+        assert words.is_visible()
+        assert proof.inner_text().count("Proof") == 1
+
+
+def test_on_paper_a_page_is_light_and_what_opens_stands_open_but_code(visit):
+    with visit(scheme="dark") as visitor:
+        page = visitor.go("book/accounting.html")
+        proof = page.locator(".proof.dropdown p").nth(1)
+        hint = page.locator(".exercise .dropdown p").nth(1)
+        assert not proof.is_visible()
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        assert proof.is_visible()
+        assert hint.is_visible()
+        assert not page.locator("details.hide").first.is_visible()
+        page.emulate_media(media="screen")
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert not proof.is_visible()
+        assert page.locator("details.hide").first.is_visible()

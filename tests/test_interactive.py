@@ -892,7 +892,7 @@ def test_sensitivity_and_noise_in_the_page_are_those_of_dpnotes(open_figure):
             "nissim": epsilon / 6,
         }
         for calibration, beta in betas.items():
-            found = measured[{"exact": "exact", "nissim": "source"}[calibration]]
+            found = measured[{"exact": "exact", "nissim": "published"}[calibration]]
             smooth = private_auc.auc_smooth_sensitivity(n, m, beta)
             scale = smooth * private_auc.cauchy_scale(epsilon, beta, calibration=calibration)
             assert found["beta"] == pytest.approx(beta, rel=1e-9)

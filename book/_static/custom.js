@@ -34,6 +34,8 @@ function titleProofs() {
     const title = document.createElement("p");
     title.className = "admonition-title";
     title.textContent = "Proof";
+    const first = proof.querySelector("p")?.firstChild;
+    if (first?.nodeType === Node.TEXT_NODE) first.data = first.data.replace(/^Proof\.\s*/, "");
     proof.prepend(title);
   }
 }
@@ -49,3 +51,16 @@ document.addEventListener("DOMContentLoaded", () => {
     arrow.setAttribute("aria-label", `Pages below ${page ? page.textContent.trim() : "this one"}`);
   }
 });
+
+// Paper is white. The look that the reader chose comes back afterwards.
+{
+  const { dataset } = document.documentElement;
+  let chosen;
+  window.addEventListener("beforeprint", () => {
+    chosen = dataset.theme;
+    dataset.theme = "light";
+  });
+  window.addEventListener("afterprint", () => {
+    dataset.theme = chosen;
+  });
+}

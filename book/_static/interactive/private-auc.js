@@ -4,7 +4,7 @@
   const POSITIVE = "var(--colour-2)";
   const NEGATIVE = "var(--colour-1)";
   const EXACT = "var(--colour-3)";
-  const SOURCE = "var(--colour-4)";
+  const PUBLISHED = "var(--colour-4)";
   const HELP = "private-auc-help";
   const HIGHEST = 100;
   const KEYS = {
@@ -150,7 +150,7 @@
       curve: smaller > 0 ? rocCurve(positives, negatives) : [],
       local: 1 / Math.max(smaller, 1),
       exact: noise(cauchyScale(epsilon, beta), beta, smaller, auc),
-      source: noise(6 / epsilon, epsilon / 6, smaller, auc),
+      published: noise(6 / epsilon, epsilon / 6, smaller, auc),
     };
   }
 
@@ -158,7 +158,7 @@
     return Plot.ruleX([x], { y1: low, y2: high, stroke, strokeWidth: 8 });
   }
 
-  function plot({ curve, auc, exact, source }, width) {
+  function plot({ curve, auc, exact, published }, width) {
     const missing = ["one class is missing:", "AUC ½ by convention"].join("\n");
     return {
       height: Math.max(230, Math.min(340, width * 0.6)),
@@ -179,7 +179,7 @@
         Plot.text(curve.length ? [] : [missing], { x: 0.5, y: 0.8 }),
         Plot.ruleY([auc], { x1: 1, x2: 1.4, strokeDasharray: "5 3" }),
         interval(exact, 1.13, EXACT),
-        interval(source, 1.27, SOURCE),
+        interval(published, 1.27, PUBLISHED),
         Plot.dot([1.13, 1.27], { x: (x) => x, y: auc, r: 3, fill: "currentColor" }),
         Plot.ruleX([0, 1]),
         Plot.ruleY([0]),
@@ -187,7 +187,7 @@
     };
   }
 
-  function describe({ n, m, epsilon, auc, curve, exact, source }) {
+  function describe({ n, m, epsilon, auc, curve, exact, published }) {
     const range = ({ interval }) => interval.map((end) => number(end, 3)).join(" to ");
     const shape = curve.length
       ? `The ROC curve of ${number(n)} positive and ${number(m)} negative records, as stairs of ` +
@@ -195,20 +195,20 @@
       : `No ROC curve: all ${number(n + m)} records are of one class; the AUC counts as 0.500. `;
     return (
       `${shape}Beside it two bars around the AUC, which hold half of all releases at ε = ` +
-      `${epsilon}: ${range(exact)} with exact Cauchy noise, ${range(source)} with that of the source.`
+      `${epsilon}: ${range(exact)} with exact Cauchy noise, ${range(published)} with the noise of 2007.`
     );
   }
 
   const digits = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
 
-  function facts({ n, m, auc, local, exact, source }) {
+  function facts({ n, m, auc, local, exact, published }) {
     return [
       ["AUC", number(auc, 3)],
       ["positive and negative records, n and m", `${number(n)} and ${number(m)}`],
       ["local sensitivity, 1 / min(n, m)", digits(local)],
       [`smooth sensitivity at β = ${digits(exact.beta)}`, digits(exact.smooth)],
       ["scale of exact Cauchy noise", digits(exact.scale)],
-      ["scale of the source's noise, 6S/ε", digits(source.scale)],
+      ["scale of the noise of 2007, 6S/ε", digits(published.scale)],
     ];
   }
 
@@ -241,7 +241,7 @@
       [POSITIVE, "positive record"],
       [NEGATIVE, "negative record"],
       [EXACT, "middle half of the releases, exact Cauchy noise"],
-      [SOURCE, "the same with the source's noise"],
+      [PUBLISHED, "the same with the noise of 2007, 6S/ε wide"],
     ],
     measure,
     facts,
