@@ -136,6 +136,7 @@
     return {
       height: Math.max(260, Math.min(360, width / 1.8)),
       marginLeft: 52,
+      marginRight: 30,
       marginBottom: 42,
       x: { type: "log", domain: [1, MOST], ticks: [1, 10, 100, 1000, MOST], tickFormat: ",", label: "answers, k" },
       y: { type: "log", domain: [0.01, 100], ticks: [0.01, 0.1, 1, 10, 100], tickFormat: String, grid: true, label: "total ε (nats)" },
