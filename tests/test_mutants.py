@@ -19,7 +19,9 @@ def test_a_planted_bug_changes_a_passage_that_stands_once_in_its_file(bug):
     assert text.count(bug["old"]) == 1
     assert bug["new"] != bug["old"]
     compile(text.replace(bug["old"], bug["new"]), bug["file"], "exec")
-    assert all((run.ROOT / test.partition("::")[0]).is_file() for test in bug["tests"])
+    for test in bug["tests"] + ([bug["noticed"]] if "noticed" in bug else []):
+        file, _, name = test.partition("::")
+        assert f"def {name.rpartition('::')[2]}" in (run.ROOT / file).read_text(encoding="utf-8")
 
 
 def test_the_lists_hold_bugs_and_none_twice():
@@ -51,6 +53,27 @@ def test_a_bug_is_noticed_or_survives(small):
     assert "test_double" in found["three times"]
     assert found["the same in other words"] is None
     assert "2 * x" in (run.ROOT / "dpnotes" / "__init__.py").read_text()
+
+
+def test_the_test_that_noticed_a_bug_is_recorded_and_asked_first(small, tmp_path, monkeypatch):
+    told = "FAILED tests/test_double.py::test_double[a - b] - assert 6 == 4"
+    lists = tmp_path / "x.toml"
+    wrong = 'what = "wrong"\nfile = "a"\nold = "b"\nnew = "c"\n'
+    other = wrong.replace("wrong", "other")
+    lists.write_text(f'tests = ["t"]\n\n[[bug]]\n{wrong}\n[[bug]]\n{other}')
+    for _ in range(2):
+        run.record({"list": "x", "what": "wrong"}, told, tmp_path)
+    run.record({"list": "x", "what": "other"}, None, tmp_path)
+    run.record({"list": "x", "what": "other"}, "time", tmp_path)
+    noticed = 'noticed = "tests/test_double.py::test_double"\n'
+    assert lists.read_text() == f'tests = ["t"]\n\n[[bug]]\n{wrong}{noticed}\n[[bug]]\n{other}'
+
+    asked = []
+    monkeypatch.setattr(run, "fails", lambda tests, *rest: asked.append(list(tests)))
+    bug = small | {"what": "three times", "new": "3 * x", "noticed": "tests/test_double.py::one"}
+    assert list(run.examine([bug], 1)) == [(bug, None)]
+    one, every = [bug["noticed"]], bug["tests"]
+    assert asked == [one, one, every, every]
 
 
 def test_an_unknown_list_is_refused_by_name(capsys):

@@ -15,10 +15,13 @@ each bug is a passage of one file and what stands there instead::
     new = "..."
 
 A bug may name ``tests`` of its own. It counts as noticed when its tests fail, or run for longer
-than ten times what they take on the package as it is.
+than ten times what they take on the package as it is. ``--record`` writes beside each bug the test
+that noticed it, as ``noticed``; from then on that one is asked first, and the others only if it
+passes.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -84,37 +87,83 @@ def fails(tests, root, limit=None):
     return told[0] if told else f"pytest ended with {run.returncode}"
 
 
-def examine(chosen, workers):
-    """Yield (bug, what noticed it or None), with several copies at work at once."""
-    with tempfile.TemporaryDirectory() as folder:
-        copies = SimpleQueue()
+class Bench:
+    """Copies of the package, in which tests run with a bug and without."""
+
+    def __init__(self, folder, workers):
+        self.copies, self.limits = SimpleQueue(), {}
         for number in range(workers):
             place = Path(folder) / str(number)
             place.mkdir()
             copy(place)
-            copies.put(place)
+            self.copies.put(place)
 
-        def whole(tests):
-            place, began = copies.get(), time.monotonic()
-            told = fails(tests, place)
-            copies.put(place)
-            if told:
-                raise RuntimeError(f"the tests must pass on the package as it is: {told}")
-            return max(SHORTEST, 10 * (time.monotonic() - began))
+    def limit(self, tests):
+        """Run tests on the package as it is, and return how long they may take with a bug."""
+        place, began = self.copies.get(), time.monotonic()
+        told = fails(tests, place)
+        self.copies.put(place)
+        if told:
+            raise RuntimeError(f"the tests must pass on the package as it is: {told}")
+        return max(SHORTEST, 10 * (time.monotonic() - began))
+
+    def told(self, bug, tests, limit):
+        """Plant a bug, run tests, and take it out again."""
+        place = self.copies.get()
+        text = plant(bug, place)
+        try:
+            return fails(tests, place, limit)
+        finally:
+            (place / bug["file"]).write_text(text, encoding="utf-8")
+            self.copies.put(place)
+
+
+def _asked_first(chosen):
+    """Return, for each set of tests, those of them that noticed a bug the last time."""
+    asked = {}
+    for bug in chosen:
+        if "noticed" in bug:
+            asked.setdefault(tuple(bug["tests"]), {})[bug["noticed"]] = None
+    return {tests: tuple(names) for tests, names in asked.items()}
+
+
+def examine(chosen, workers):
+    """Yield (bug, what noticed it or None), with several copies at work at once."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
+        bench, asked = Bench(folder, workers), _asked_first(chosen)
+        quick = dict(zip(asked, pool.map(bench.limit, asked.values()), strict=True))
 
         def one(bug):
-            place = copies.get()
-            text = plant(bug, place)
-            try:
-                return bug, fails(bug["tests"], place, limits[tuple(bug["tests"])])
-            finally:
-                (place / bug["file"]).write_text(text, encoding="utf-8")
-                copies.put(place)
+            if "noticed" not in bug:
+                return None
+            told = bench.told(bug, [bug["noticed"]], quick[tuple(bug["tests"])])
+            return told if told and told.startswith(("FAILED", "time")) else None
 
-        with ThreadPoolExecutor(workers) as pool:
-            different = list(dict.fromkeys(tuple(bug["tests"]) for bug in chosen))
-            limits = dict(zip(different, pool.map(whole, different), strict=True))
-            yield from pool.map(one, chosen)
+        missed = []
+        for bug, told in zip(chosen, pool.map(one, chosen), strict=True):
+            if told:
+                yield bug, told
+            else:
+                missed.append(bug)
+        different = list(dict.fromkeys(tuple(bug["tests"]) for bug in missed))
+        whole = dict(zip(different, pool.map(bench.limit, different), strict=True))
+        results = pool.map(lambda b: bench.told(b, b["tests"], whole[tuple(b["tests"])]), missed)
+        yield from zip(missed, results, strict=True)
+
+
+def record(bug, told, folder=LISTS):
+    """Write the test that noticed a bug beside it."""
+    if not (told or "").startswith("FAILED "):
+        return
+    name = told.removeprefix("FAILED ").split(" - ")[0].split("[")[0]
+    path = folder / f"{bug['list']}.toml"
+    first, *passages = path.read_text(encoding="utf-8").split("[[bug]]\n")
+    for number, passage in enumerate(passages):
+        if tomllib.loads(passage)["what"] == bug["what"]:
+            lines = [line for line in passage.rstrip().splitlines() if line[:10] != "noticed = "]
+            lines.append(f"noticed = {json.dumps(name, ensure_ascii=False)}")
+            passages[number] = "\n".join(lines) + passage[len(passage.rstrip()) :]
+    path.write_text("[[bug]]\n".join([first, *passages]), encoding="utf-8")
 
 
 def main(arguments=None):
@@ -125,6 +174,8 @@ def main(arguments=None):
     workers = "copies of the package at work at once; default: one for each core"
     parser.add_argument("lists", nargs="*", metavar="NAME", help=names)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help=workers)
+    recorded = "write beside each bug the test that noticed it, to be asked first from then on"
+    parser.add_argument("--record", action="store_true", help=recorded)
     options = parser.parse_args(arguments)
     if unknown := sorted({*options.lists} - {*known}):
         parser.error(f"no such list: {', '.join(unknown)} (there are: {', '.join(known)})")
@@ -132,6 +183,8 @@ def main(arguments=None):
     survivors = 0
     for bug, told in examine(chosen, options.workers):
         survivors += told is None
+        if options.record:
+            record(bug, told)
         print(f"{bug['list']}: {bug['what']}: {told or 'SURVIVED'}", flush=True)
     print(f"{len(chosen)} bugs planted, {survivors} not noticed.")
     return 1 if survivors or not chosen else 0
