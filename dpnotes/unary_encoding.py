@@ -192,7 +192,9 @@ def encode(
         if not _is_missing(values[row]):
             raise ValueError("values must be in the domain; a record is not")
         if missing == "raise":
-            raise ValueError('values must not be missing (missing="zero" encodes them as zeros)')
+            raise ValueError(
+                "values must not be missing: give missing answers a category of their own"
+            )
     bits = np.zeros((len(values), len(column)), dtype=np.uint8)
     known = np.flatnonzero(columns >= 0)
     bits[known, columns[known]] = 1

@@ -448,7 +448,10 @@ def compose_subsampled_gaussian(
 def _check_epsilons(epsilons: ArrayLike) -> np.ndarray:
     array = as_array("epsilons", epsilons)
     if array.size and array.dtype.kind not in "iuf":
-        raise TypeError(f"epsilons must be numbers, got {kind_of(array)}")
+        raise TypeError(
+            f"epsilons must be numbers, got {kind_of(array)}; of releases they are "
+            "[release.epsilon for release in releases]"
+        )
     if array.ndim != 1 or array.size > MOST_QUERIES:
         raise ValueError(
             f"epsilons must be a list of at most {MOST_QUERIES} numbers, got shape {array.shape}"

@@ -24,6 +24,7 @@ from dpnotes._checks import (
     check_flag,
     check_integer,
     check_seed,
+    is_finite,
     kind_of,
     shown,
 )
@@ -670,6 +671,11 @@ def _validated(
         )
     for labels in y:
         _unquoted("y", labels)
+    if array.dtype.kind == "f" and isinstance(array, np.ndarray) and not is_finite(array):
+        raise ValueError(
+            "X must hold finite numbers, no NaN and no inf, and a record does not. A mean of the "
+            "others would not be private: put a public number in its place"
+        )
     # What no double holds becomes infinite, and is refused as such.
     with np.errstate(over="ignore"):
         return validate_data(model, X, *y, dtype=np.float64, reset=reset)

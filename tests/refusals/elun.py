@@ -188,7 +188,7 @@ REFUSED |= {
     "PrivateLogisticRegression": {
         "epsilon": [NOT_POSITIVE],
         "objective": [NOT_A_WORD],
-        "regularization": [OUT_OF_SIZE],
+        "regularization": [OUT_OF_SIZE | {TypeError: ["1", True, np.True_, [1.0], 1j]}],
         "lipschitz": [OUT_OF_SIZE],
         "draws": COUNT,
         "expectation": [NOT_A_WORD],
