@@ -1214,10 +1214,10 @@ def test_classes_read_off_the_labels_come_with_a_warning(points):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, None])
 def test_a_record_that_is_no_number_is_refused(bad):
     model = model_of(1.0)
-    with pytest.raises(ValueError, match="X contains|X must hold finite numbers"):
+    with pytest.raises(ValueError, match=r"X contains|X must hold finite numbers"):
         model.fit([[1.0], [bad]], [0, 1])
     model.fit([[1.0], [2.0]], [0, 1])
-    with pytest.raises(ValueError, match="X contains|X must hold finite numbers"):
+    with pytest.raises(ValueError, match=r"X contains|X must hold finite numbers"):
         model.predict([[bad]])
 
 
