@@ -118,25 +118,28 @@ class Bench:
             self.copies.put(place)
 
 
-def _asked_first(chosen):
-    """Return, for each set of tests, those of them that noticed a bug the last time."""
-    asked = {}
-    for bug in chosen:
-        if "noticed" in bug:
-            asked.setdefault(tuple(bug["tests"]), {})[bug["noticed"]] = None
-    return {tests: tuple(names) for tests, names in asked.items()}
+def _file(test):
+    return test.partition("::")[0]
+
+
+def _limits(bench, pool, tests):
+    """Run tests as they are, a file's together, and return the limit of each file."""
+    of_file = {}
+    for test in dict.fromkeys(tests):
+        of_file.setdefault(_file(test), []).append(test)
+    return dict(zip(of_file, pool.map(bench.limit, of_file.values()), strict=True))
 
 
 def examine(chosen, workers):
     """Yield (bug, what noticed it or None), with several copies at work at once."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
-        bench, asked = Bench(folder, workers), _asked_first(chosen)
-        quick = dict(zip(asked, pool.map(bench.limit, asked.values()), strict=True))
+        bench = Bench(folder, workers)
+        quick = _limits(bench, pool, [bug["noticed"] for bug in chosen if "noticed" in bug])
 
         def one(bug):
             if "noticed" not in bug:
                 return None
-            told = bench.told(bug, [bug["noticed"]], quick[tuple(bug["tests"])])
+            told = bench.told(bug, [bug["noticed"]], quick[_file(bug["noticed"])])
             return told if told and told.startswith(("FAILED", "time")) else None
 
         missed = []
@@ -145,10 +148,12 @@ def examine(chosen, workers):
                 yield bug, told
             else:
                 missed.append(bug)
-        different = list(dict.fromkeys(tuple(bug["tests"]) for bug in missed))
-        whole = dict(zip(different, pool.map(bench.limit, different), strict=True))
-        results = pool.map(lambda b: bench.told(b, b["tests"], whole[tuple(b["tests"])]), missed)
-        yield from zip(missed, results, strict=True)
+        whole = _limits(bench, pool, [test for bug in missed for test in bug["tests"]])
+
+        def every(bug):
+            return bench.told(bug, bug["tests"], sum(whole[_file(test)] for test in bug["tests"]))
+
+        yield from zip(missed, pool.map(every, missed), strict=True)
 
 
 def record(bug, told, folder=LISTS):
