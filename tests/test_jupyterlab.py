@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from visits import absent, browser  # noqa: F401 (a fixture)
+from visits import absent
 
 pytestmark = pytest.mark.browser
 
@@ -99,7 +99,7 @@ def _wait_for(url, server, log):
 
 
 @pytest.fixture
-def opened(lab, browser):  # noqa: F811
+def opened(lab, browser):
     """Open a notebook, and return (what stands raw in its prose, how many cells are folded)."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
 
