@@ -66,6 +66,7 @@ def laws(draw):
     return [[*row, 1 - math.fsum(row)] for row in free]
 
 
+@pytest.mark.claim("fd-def-dp", "audit.exact_epsilon", kind="enumeration")
 @given(laws())
 def test_exact_epsilon_is_what_a_slow_loop_over_fractions_finds(rows):
     expected = slow_epsilon(rows, itertools.combinations(range(len(rows)), 2))
@@ -223,6 +224,7 @@ def slow_delta(rows, pairs, ratio):
     )
 
 
+@pytest.mark.claim("fd-def-dp", "audit.exact_delta", kind="enumeration")
 @given(laws(), st.sampled_from([0.0, 1e-12, 0.3, 1.0, 5.0, 40.0]))
 def test_exact_delta_is_that_of_the_worst_set_of_outputs(rows, epsilon):
     pairs = list(itertools.combinations(range(len(rows)), 2))
@@ -503,6 +505,7 @@ def violations(mechanism, dataset, neighbour, claim, *, audits=AUDITS, **options
     )
 
 
+@pytest.mark.claim("audit.epsilon_lower_bound", kind="simulation with its error")
 @pytest.mark.parametrize(("mechanism", "dataset", "neighbour", "epsilon", "delta"), SOUND)
 def test_sound_mechanisms_pass_at_the_stated_confidence(
     mechanism, dataset, neighbour, epsilon, delta
@@ -633,6 +636,50 @@ def test_outputs_are_ranked_by_the_runs_set_aside_to_learn_from_alone(seed):
         assert all(map(np.array_equal, before, after))
 
 
+@pytest.mark.parametrize("many", [20, 2000])
+def test_nan_is_in_a_bin_without_numbers(many):
+    values = np.append(np.arange(float(many)), [np.inf, -np.inf, 1e9])
+    for nans in ([math.nan] * (many // 3), [math.nan, -math.nan], []):
+        known = np.append(values, nans)
+        bins = _statistical._bins(
+            np.append(known, math.nan), np.arange(len(known) + 1) < len(known)
+        )
+        assert bins[: len(values)].max() < bins[-1]
+        assert set(bins[len(values) :].tolist()) == {bins[-1]}
+        assert bins.max() <= _statistical._EVERY_VALUE
+
+
+def nan_in_one_coordinate(truth, *, rng):
+    numbers = rng.laplace(size=3)
+    numbers[1] = math.nan if truth and rng.random() < 0.05 else numbers[1]
+    return numbers
+
+
+def nan_beside_a_shift(truth, *, rng):
+    # NaN speaks for 1 and a large number for 0; a bin of both would say little.
+    unknown = rng.random() < (0.02 if truth else 0.002)
+    return math.nan if unknown else rng.laplace(scale=0.5) - truth
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "least"), [(nan_in_one_coordinate, 2.0), (nan_beside_a_shift, 1.6)]
+)
+def test_an_output_that_is_not_a_number_tells_and_takes_nothing_from_those_that_are(
+    mechanism, least
+):
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=4000, rng=0) > least
+
+
+def test_the_same_share_of_nan_on_both_tells_nothing():
+    def honest(truth, *, rng):
+        numbers = rng.laplace(size=3) + np.array([truth, 0, 0])
+        return np.where(rng.random(3) < 0.2, math.nan, numbers)
+
+    found = [epsilon_lower_bound(honest, 0, 1, trials=2000, rng=seed) for seed in range(5)]
+    assert sum(bound > 1 for bound in found) <= 1
+    assert max(found) > 0.4
+
+
 def test_bins_and_scores_are_made_of_the_runs_set_aside_to_learn_from_alone():
     values = np.random.default_rng(0).normal(size=(40, 2))
     learned, first = np.arange(40) % 4 == 0, np.arange(40) < 20
@@ -701,6 +748,7 @@ def test_a_bound_at_higher_confidence_is_lower():
     assert audited(0.5) > audited(0.95) > audited(0.9999) > 0
 
 
+@pytest.mark.claim("audit.largest_certifiable_epsilon", kind="chosen cases")
 def test_a_mechanism_that_tells_everything_reaches_the_largest_certifiable_epsilon():
     bound = epsilon_lower_bound(lambda truth: truth, 0, 1, trials=1001, rng=0)
     assert bound == largest_certifiable_epsilon(1001)

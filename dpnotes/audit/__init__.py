@@ -1,8 +1,10 @@
 """Is it really private? Two ways to check a mechanism without trusting what it says of itself.
 
-A mechanism whose output distribution can be written down is checked exactly (`exact_epsilon`, and
-`exact_delta` where a delta is allowed). Any other one is run many times on two neighbouring data
-sets (`epsilon_lower_bound`). None of them knows which mechanism it has before it.
+A mechanism whose output distribution can be written down is checked exactly (`exact_epsilon`,
+`exact_delta` where a delta is allowed, and `trade_off` for every attacker at once; `density_delta`
+and `density_epsilon` where the noise is continuous). Any other one is run many times: on two
+neighbouring data sets (`epsilon_lower_bound`), or on many pairs of them, with a verdict in words
+(`report`). None of them knows which mechanism it has before it.
 
 To grade an assignment, ask for the distribution of the outputs where there are few of them:
 `exact_epsilon` is then the answer, with no chance in it. Otherwise run the student's function, in a
@@ -19,17 +21,36 @@ nothing, so look at more trials and other neighbours.
 True
 """
 
-from dpnotes.audit._exact import exact_delta, exact_epsilon
+from dpnotes.audit._density import Bounds, density_delta, density_epsilon
+from dpnotes.audit._exact import exact_delta, exact_epsilon, trade_off
+from dpnotes.audit._neighbours import (
+    Pair,
+    pairs_by_removal,
+    pairs_by_replacement,
+    pairs_in_domain,
+)
 from dpnotes.audit._process import MechanismRaised, in_a_process
+from dpnotes.audit._report import PairReport, Report, report
 from dpnotes.audit._statistical import epsilon_lower_bound, largest_certifiable_epsilon
 from dpnotes.audit._values import MechanismFailed
 
 __all__ = [
+    "Bounds",
     "MechanismFailed",
     "MechanismRaised",
+    "Pair",
+    "PairReport",
+    "Report",
+    "density_delta",
+    "density_epsilon",
     "epsilon_lower_bound",
     "exact_delta",
     "exact_epsilon",
     "in_a_process",
     "largest_certifiable_epsilon",
+    "pairs_by_removal",
+    "pairs_by_replacement",
+    "pairs_in_domain",
+    "report",
+    "trade_off",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import as_array, check_real
+from dpnotes._checks import as_array, as_floats, check_real, kind_of
 
 _SUM_TOLERANCE = 1e-9
 _PAIR_BLOCK = 2**20  # numbers gathered at once: 8 MiB
@@ -123,6 +123,77 @@ def exact_delta(
     return max(excesses, default=0.0)
 
 
+def trade_off(
+    output_distribution: ArrayLike,
+    type_one_error: ArrayLike,
+    *,
+    neighbours: Iterable[tuple[int, int]] | None = None,
+) -> NDArray[np.float64]:
+    """Return how often the best attacker errs the other way, for given errors of type I.
+
+    Parameters
+    ----------
+    output_distribution : array_like of shape (inputs, outputs)
+        Row i holds the probability of every output on input i. Rows sum to 1 within 1e-9.
+    type_one_error : array_like of numbers in [0, 1]
+        Where to take the curve: how often the attacker may say "the neighbour" where it is not.
+    neighbours : iterable of (int, int), optional
+        The pairs of rows that are neighbours; each is compared in both directions. By default every
+        two rows are, as in the local model.
+
+    Returns
+    -------
+    ndarray of the shape of `type_one_error`
+        The least error of type II, a probability: how often the attacker says "not the neighbour"
+        where it is. The lowest of the curves of all neighbours. A single row has none: 1 minus the
+        error of type I, which is what guessing reaches.
+
+    Raises
+    ------
+    ValueError
+        If an error is outside [0, 1], if the matrix is empty or not 2-D, if an entry is not a
+        probability, if a row does not sum to 1, or if `neighbours` is empty or points outside the
+        rows.
+    TypeError
+        If the errors or the matrix do not hold real numbers, or `neighbours` does not hold pairs of
+        integers.
+
+    Notes
+    -----
+    To tell the output distribution Q from P, the best tests say "Q" for the outputs with the
+    largest Q(o)/P(o), and toss a coin for the last one of them (the lemma of Neyman and Pearson,
+    1933). So the trade-off function T is piecewise linear, and this is all of it, not a bound. A
+    mechanism is f-differentially private if T >= f for all neighbours (Dong, Roth and Su, 2022).
+
+    The curve holds all that the other two functions say: `exact_delta` at epsilon is the largest
+    1 - T(a) - exp(epsilon) a over all a in [0, 1].
+
+    Examples
+    --------
+    >>> answers = [[0.75, 0.25], [0.25, 0.75]]
+    >>> trade_off(answers, [0.0, 0.1, 0.25, 1.0])
+    array([1.  , 0.7 , 0.25, 0.  ])
+    """
+    rows = _check_distribution(output_distribution)
+    errors = _check_errors("type_one_error", type_one_error)
+    curve = np.asarray(1 - errors)
+    for pair in _rows_of_pairs(rows, neighbours):
+        for first, second in zip(*map(np.concatenate, (pair, pair[::-1])), strict=True):
+            np.minimum(curve, np.interp(errors, *_corners(first, second)), out=curve)
+    return curve
+
+
+def _check_errors(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return an array of probabilities, 0 and 1 among them."""
+    errors = as_array(name, values)
+    if errors.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must hold real numbers, got {kind_of(errors)}")
+    errors = as_floats(errors)
+    if not ((errors >= 0) & (errors <= 1)).all():
+        raise ValueError(f"{name} must hold numbers in [0, 1]")
+    return errors
+
+
 def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
     """Return the matrix as floats, or name the row that is not a distribution."""
     name = "output_distribution"
@@ -217,3 +288,14 @@ def _losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
     near = high <= 2 * low
     loss[near] = np.log1p((high[near] - low[near]) / low[near])
     return loss
+
+
+def _corners(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the errors of both types where the trade-off function of two rows has its corners."""
+    possible = first > 0  # what the first cannot give is always told apart
+    first, second = first[possible], second[possible]
+    with np.errstate(divide="ignore"):
+        order = np.argsort(np.log(first) - np.log(second))
+    type_one = np.append(0.0, first[order].cumsum())
+    type_two = np.append(second[order][::-1].cumsum()[::-1], 0.0)  # small ones keep their digits
+    return np.minimum(type_one, 1.0), np.minimum(type_two, 1.0)

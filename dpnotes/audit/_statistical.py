@@ -16,9 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from dpnotes._checks import check_integer, check_probability, check_real, check_rng
+from dpnotes._checks import check_flag, check_integer, check_probability, check_real, check_rng
 from dpnotes.audit import _values
-from dpnotes.audit._values import ALLOWED, MechanismFailed, copier, read, read_exception
+from dpnotes.audit._values import (
+    ALLOWED,
+    MechanismFailed,
+    copier,
+    name_of,
+    read,
+    read_exception,
+)
 
 _EVERY_VALUE = 256  # up to so many distinct numbers, each is a bin of its own
 _COLUMNS = 32  # coordinates of an array output that are looked at one by one
@@ -34,6 +41,7 @@ def epsilon_lower_bound(
     trials: int,
     confidence: float = 0.95,
     delta: float = 0.0,
+    factory: bool = False,
     rng: np.random.Generator | int | None = None,
 ) -> float:
     """Run a mechanism on two neighbouring data sets and bound its epsilon from below.
@@ -44,15 +52,19 @@ def epsilon_lower_bound(
         Called as ``mechanism(data, rng=generator)`` where its signature takes `rng`, else as
         ``mechanism(data)``. An `rng` that it already has, as a default other than None or bound by
         `functools.partial`, is left to it: a fixed seed has to show. It must not keep anything from
-        one run to the next; one that remembers is built anew for each run.
+        one run to the next; for one that remembers, see `factory`.
     dataset, neighbour : object
         Two neighbouring data sets. Each run is given a copy of its own.
     trials : int
-        Runs on each of the two. `largest_certifiable_epsilon` says how far so many can see.
+        _Runs on each of the two. `largest_certifiable_epsilon` says how far so many can see.
     confidence : float, default 0.95
         Probability with which the bound holds.
     delta : float, default 0.0
         The delta of the claim, in [0, 1).
+    factory : bool, default False
+        Whether `mechanism` is what builds the mechanism, such as its class. Before every run it is
+        called, with `rng` where its signature takes that and else with nothing, and what it builds
+        is run once.
     rng : numpy.random.Generator, int or None
         Decides the order of the runs, and is the generator handed to the mechanism.
 
@@ -69,10 +81,11 @@ def epsilon_lower_bound(
         If a parameter is out of range, if `trials` are too few to certify anything, or if every run
         raised an exception that tells nothing apart: then nothing was audited.
     TypeError
-        If the mechanism cannot be called, the data cannot be copied, or an output is of a type that
-        the audit does not read, a subclass of those below included.
+        If the mechanism cannot be called, the data cannot be copied, `factory` is not a boolean, or
+        an output is of a type that the audit does not read, a subclass of those below included.
     MechanismFailed
-        If the mechanism changed the audit itself, or does not answer from its process.
+        If the mechanism changed the audit itself, does not answer from its process, or is a factory
+        that builds nothing to call.
 
     Notes
     -----
@@ -84,9 +97,11 @@ def epsilon_lower_bound(
     Clopper-Pearson bounds are for independent runs, and so is the confidence. A mechanism that
     keeps state between runs, such as memoized randomized response, repeats itself: all its runs on
     one data set are one run seen many times, and the bound can exceed epsilon far more often than
-    the confidence says (for two coins, five times in eight). Hand over a function that builds the
-    mechanism anew and returns all that an observer sees of it in its lifetime, as the second
-    example does.
+    the confidence says (for two coins, five times in eight). Such a mechanism is built anew for
+    each run, by `factory`, or by a function that builds it and returns all that an observer sees of
+    it in its lifetime, as the examples do. What is built anew must not share memory with what was
+    built before: an attribute of its class or a variable of its module stays as it is, and for
+    those there is ``in_a_process(mechanism, fresh=True)``.
 
     S is a set of outputs ranked by an estimated likelihood ratio, or the tail of a number: of the
     output, of a coordinate, or of a learned score of all coordinates. A quarter of the runs ranks,
@@ -118,34 +133,20 @@ def epsilon_lower_bound(
     ...         if truth not in self.kept:
     ...             self.kept[truth] = answer(truth, rng=rng)
     ...         return self.kept[truth]
+    >>> bound = epsilon_lower_bound(Memoized, 0, 1, trials=4000, factory=True, rng=1)
+    >>> 0.9 < bound < math.log(3)
+    True
     >>> def lifetime(truth, *, rng):
     ...     person = Memoized()
     ...     return [person(truth, rng=rng) for day in range(7)]
     >>> 0.9 < epsilon_lower_bound(lifetime, 0, 1, trials=4000, rng=1) < math.log(3)
     True
     """
-    if not callable(mechanism):
-        raise TypeError(f"mechanism must be callable, got {type(mechanism).__name__}")
-    limit = largest_certifiable_epsilon(trials, confidence=confidence, delta=delta)
-    if limit <= 0:
-        raise ValueError(
-            f"trials must be enough to certify a positive epsilon at confidence {confidence} and "
-            f"delta {delta}, got {trials}"
-        )
-    # An unsigned number of numpy's would wrap around where the last runs are counted from the end.
-    trials, confidence, delta = int(trials), float(confidence), float(delta)
-    before = _definitions()
-    runs = _run(mechanism, (dataset, neighbour), trials, check_rng(rng))
-    if not all(map(operator.is_, before, _definitions())):
-        raise MechanismFailed("mechanism changed the audit itself: no bound is given")
-    tests = trials - trials // 2
-    error = (1 - confidence) / 2
-    event, first, second = _choose_event(runs, tests, error, delta)
-    hits = event[:, runs.test].sum(axis=1)
-    bound = float(max(0.0, _log_ratio_bound(hits[first], hits[second], tests, error, delta)))
-    if bound == 0 and runs.failure is not None:
-        raise ValueError("mechanism must return in some run, every run raised") from runs.failure
-    return bound
+    trials, confidence, delta = check_audit(mechanism, trials, confidence, delta, factory)
+    rng = check_rng(rng)
+    return audited(
+        mechanism, (dataset, neighbour), trials, 1 - confidence, delta, factory, rng
+    ).bound
 
 
 def largest_certifiable_epsilon(
@@ -156,7 +157,7 @@ def largest_certifiable_epsilon(
     Parameters
     ----------
     trials : int
-        Runs on each of the two data sets; half of them, rounded up, are tested.
+        _Runs on each of the two data sets; half of them, rounded up, are tested.
     confidence : float, default 0.95
         Probability with which the bound holds, strictly between 0 and 1.
     delta : float, default 0.0
@@ -205,19 +206,92 @@ def _log_ratio_bound(
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
+def check_audit(
+    mechanism: Callable, trials: int, confidence: float, delta: float, factory: bool
+) -> tuple[int, float, float]:
+    """Return the parameters of an audit as plain numbers, or refuse one that could show nothing."""
+    if not callable(mechanism):
+        raise TypeError(f"mechanism must be callable, got {type(mechanism).__name__}")
+    check_flag("factory", factory)
+    if largest_certifiable_epsilon(trials, confidence=confidence, delta=delta) <= 0:
+        raise ValueError(
+            f"trials must be enough to certify a positive epsilon at confidence {confidence} and "
+            f"delta {delta}, got {trials}"
+        )
+    # An unsigned number of numpy's would wrap around where the last runs are counted from the end.
+    return int(trials), float(confidence), float(delta)
+
+
+@dataclasses.dataclass(slots=True)
+class Finding:
+    """What an audit of two data sets has found.
+
+    `event` has shape (2, trials): which outputs are in it, a row a data set. `first` is the number
+    of the data set on which it is the likelier. `hits` holds, for both, how many of the `tests`
+    runs that test it are in it.
+    """
+
+    bound: float
+    event: NDArray[np.bool_]
+    first: int
+    hits: tuple[int, int]
+    tests: int
+    runs: "_Runs"
+
+
+def audited(
+    mechanism: Callable,
+    datasets: tuple[object, object],
+    trials: int,
+    error: float,
+    delta: float,
+    factory: bool,
+    rng: np.random.Generator,
+) -> Finding:
+    """Run the mechanism, choose an event on one half of the runs, and test it on the other."""
+    before = _definitions()
+    runs = _run(_anew(mechanism, rng) if factory else mechanism, datasets, trials, rng)
+    if not all(map(operator.is_, before, _definitions())):
+        raise MechanismFailed("mechanism changed the audit itself: no bound is given")
+    tests = trials - trials // 2
+    event, first, second = _choose_event(runs, tests, error / 2, delta)
+    hits = event[:, runs.test].sum(axis=1)
+    bound = float(max(0.0, _log_ratio_bound(hits[first], hits[second], tests, error / 2, delta)))
+    if bound == 0 and runs.failure is not None:
+        raise ValueError("mechanism must return in some run, every run raised") from runs.failure
+    return Finding(bound, event, first, tuple(hits.tolist()), tests, runs)
+
+
+def _anew(factory: Callable, rng: np.random.Generator) -> Callable:
+    """Return a function that builds a mechanism, and runs it once."""
+    given = {"rng": rng}
+    options = given if takes_rng(factory, 0) else {}
+
+    def run(data: object) -> object:
+        mechanism = factory(**options)
+        if not callable(mechanism):
+            kind = name_of(type(mechanism))
+            raise MechanismFailed(f"mechanism must build what can be called, built {kind}")
+        return mechanism(data, **(given if takes_rng(mechanism) else {}))
+
+    return run
+
+
 @dataclasses.dataclass(slots=True)
 class _Runs:
     """All outputs, each split into the numbers it holds and its structure, which is the rest.
 
     `structures` and `identities` have shape (2, trials), a row a data set: two outputs share an
     identity if they agree bit by bit. `numbers[s]` has a row for each output of structure s, in
-    the order of ``structures.ravel()``. `failure` is an exception if all runs ended in one.
+    the order of ``structures.ravel()``. `failure` is an exception if all runs ended in one. `kinds`
+    holds what the numbers of structures stand for.
     """
 
     structures: NDArray[np.intp]
     identities: NDArray[np.intp]
     numbers: dict[int, NDArray]
     failure: BaseException | None
+    kinds: tuple[Hashable, ...] = ()
 
     @property
     def learn(self) -> slice:
@@ -259,6 +333,7 @@ def _run(
         identities.reshape(2, trials),
         _stack(structures, bits, dtypes),
         failures[0] if len(failures) == 2 * trials else None,
+        tuple(known_structures),
     )
 
 
@@ -307,13 +382,13 @@ def _definitions() -> list[object]:
     return [*things, *codes, *_values.READERS.values()]
 
 
-def takes_rng(mechanism: Callable) -> bool:
-    """Whether the mechanism waits to be given a generator by the keyword `rng`."""
+def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
+    """Whether the mechanism waits to be given a generator by `rng`, beside other arguments."""
     if isinstance(mechanism, partial) and "rng" in mechanism.keywords:
         return False
     try:
         signature = inspect.signature(mechanism)
-        signature.bind(None, rng=None)
+        signature.bind(*[None] * arguments, rng=None)
     except (TypeError, ValueError):
         return False
     given = signature.parameters.get("rng")
@@ -432,7 +507,10 @@ def _ranked(cells: NDArray[np.intp], ratios: NDArray[np.float64]) -> NDArray[np.
 
 
 def _bins(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return bin numbers from low to high: each value its own while few, else quantiles."""
+    """Return bin numbers from low to high: each value its own while few, else quantiles.
+
+    NaN is above all numbers, in a bin without them.
+    """
     known = np.sort(values[learned])
     edges = np.unique(known)
     if len(edges) >= _EVERY_VALUE:
@@ -440,7 +518,7 @@ def _bins(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np
         tail = 0.5 ** np.arange(7, max(8, math.log2(len(known)) - 2))
         levels = np.concatenate([tail, even, 1 - tail])
         edges = np.unique(known[(levels * (len(known) - 1)).astype(np.intp)])
-    return np.searchsorted(edges, values)
+    return np.searchsorted(edges, values) + np.isnan(values)
 
 
 def _telling_columns(

@@ -1,0 +1,395 @@
+"""The exact check where the noise is continuous: what two densities cost, between two bounds."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from dpnotes._checks import as_array, as_floats, check_probability, check_real, kind_of
+
+_DIGITS = 1e-13  # how far off a distribution function or a log-density may be, as a share of it
+_TAIL = 1e-60  # the probability beyond which nobody looks
+_SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits, and then it is 0
+_STEPS = 2.0 ** np.arange(-40, 300)
+_HALVINGS = 2000
+_LARGEST = 2.0**40  # an epsilon beyond which nobody looks
+_GRID = np.linspace(0, 1, 65)
+
+
+class _Density(Protocol):
+    def logpdf(self, x: NDArray) -> NDArray: ...
+
+    def cdf(self, x: NDArray) -> NDArray: ...
+
+    def sf(self, x: NDArray) -> NDArray: ...
+
+
+class Bounds(NamedTuple):
+    """Two numbers with the wanted one between them."""
+
+    lower: float
+    upper: float
+
+
+class _Piece(NamedTuple):
+    """An interval: with losses above epsilon all over, or else nowhere by more than a slack."""
+
+    start: float
+    end: float
+    above: bool
+    slack: float
+
+
+def density_delta(
+    distribution: _Density,
+    neighbour: _Density,
+    epsilon: float,
+    *,
+    turning_points: ArrayLike,
+    limits: tuple[float, float] | None = None,
+) -> Bounds:
+    """Return the smallest delta of two densities beside an epsilon, between two bounds.
+
+    Parameters
+    ----------
+    distribution, neighbour : object with the methods `logpdf`, `cdf` and `sf`
+        What a number is released as on two neighbouring data sets; frozen distributions of
+        `scipy.stats` are such objects. Their densities are positive and continuous everywhere.
+    epsilon : float
+        The epsilon that is claimed, in nats, finite and at least 0.
+    turning_points : array_like of numbers
+        Where the log-ratio of the two densities turns from rising to falling or back: between two
+        of these points, and beyond the last ones, it must be monotone. More points do no harm. A
+        ratio that never turns, as that of two normal distributions of one variance, needs one point
+        anywhere, such as the mean.
+    limits : (float, float), optional
+        The log-ratio of `distribution` to `neighbour` at minus and at plus infinity, where known.
+
+    Returns
+    -------
+    Bounds
+        `lower` and `upper`, probabilities. The delta is that of the worse of both directions.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative or not finite, if there is no turning point, if one is not finite, if
+        the log-ratio is seen to turn between two of them or is not finite there, or if a `cdf` and
+        `sf` do not add up to 1.
+    TypeError
+        If a distribution lacks a method, or a number is of the wrong kind.
+
+    Notes
+    -----
+    The delta is the integral of the positive part of p - exp(epsilon) q, over densities p and q. It
+    is taken where p > exp(epsilon) q, as in Balle and Wang (2018, theorem 5). Where the log-ratio
+    is monotone this is an interval, whose end is found by halving: so the integral is a few values
+    of the distribution functions, and no sum over a grid. The end is known to the last digit, and
+    what may lie between two neighbouring floats goes to the upper bound.
+
+    The bounds hold if the log-ratio is continuous and monotone between the points given. That is
+    for the caller to prove; 65 points of each interval are looked at and no more. They also take
+    `logpdf`, `cdf` and `sf` to be right to thirteen digits, and what these digits leave open is in
+    the bounds: an upper bound of 1e-11 beside a lower one of 0 is a delta of 0 as far as floats can
+    tell. Beyond the point where both tails have less than 1e-60 left nothing is looked at, and the
+    upper bound pays for the tail unless `limits`, or a falling ratio, say that it costs nothing.
+    Where epsilon is above 600 or so, the probabilities that it multiplies are too small for floats,
+    and the lower bound comes down to 0.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> noise, other = stats.norm(0.0, 1.0), stats.norm(1.0, 1.0)
+    >>> lower, upper = density_delta(noise, other, 1.0, turning_points=[0.0])
+    >>> round(lower, 9), upper - lower < 1e-12
+    (0.126936738, True)
+
+    Laplace noise costs its epsilon and no delta; half of the noise does not:
+
+    >>> laplace = lambda centre, scale: stats.laplace(centre, scale)
+    >>> options = {"turning_points": [0.0, 1.0]}
+    >>> density_delta(laplace(0.0, 1.0), laplace(1.0, 1.0), 1.0, **options).upper < 1e-10
+    True
+    >>> round(density_delta(laplace(0.0, 0.5), laplace(1.0, 0.5), 1.0, **options).lower, 6)
+    0.393469
+    """
+    epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
+    points = _check_points(turning_points)
+    ends = _check_limits(limits)
+    for name, given in (("distribution", distribution), ("neighbour", neighbour)):
+        _check_density(name, given, points)
+    with np.errstate(all="ignore"):
+        there = _one_way(distribution, neighbour, epsilon, points, ends)
+        back = _one_way(neighbour, distribution, epsilon, points, (-ends[0], -ends[1]))
+    return Bounds(max(there.lower, back.lower), max(there.upper, back.upper))
+
+
+def density_epsilon(
+    distribution: _Density,
+    neighbour: _Density,
+    delta: float,
+    *,
+    turning_points: ArrayLike,
+    limits: tuple[float, float] | None = None,
+) -> Bounds:
+    """Return the smallest epsilon of two densities beside a delta, between two bounds.
+
+    Parameters
+    ----------
+    distribution, neighbour : object with the methods `logpdf`, `cdf` and `sf`
+        What a number is released as on two neighbouring data sets, as in `density_delta`.
+    delta : float
+        The delta that is claimed, a probability strictly between 0 and 1.
+    turning_points : array_like of numbers
+        Where the log-ratio of the two densities turns, as in `density_delta`.
+    limits : (float, float), optional
+        The log-ratio of `distribution` to `neighbour` at minus and at plus infinity, where known.
+
+    Returns
+    -------
+    Bounds
+        `lower` and `upper`, in nats, at least 0. `upper` is infinite where the upper bound of
+        `density_delta` never falls to `delta`.
+
+    Raises
+    ------
+    ValueError
+        If delta is not strictly between 0 and 1, or where `density_delta` raises it.
+    TypeError
+        If a distribution lacks a method, or a number is of the wrong kind.
+
+    Notes
+    -----
+    A root finder says where the lower bound of `density_delta` comes down to delta, and from there
+    the search goes down to an epsilon whose delta is above the one that is claimed; from where the
+    upper bound does, it goes up to one whose delta is not. As the smallest delta never grows with
+    epsilon, the epsilon that is wanted lies between these two. So the bounds hold where those of
+    `density_delta` do, and the root finder decides only how close they come.
+
+    A delta of 0 is the largest log-ratio of the two densities, which no integral tells; nor can a
+    delta of 1e-12 and less be told from 0 where the digits of `cdf` leave it open: then the upper
+    bound is larger, if need be infinite. An epsilon above 600 or so has a lower bound of about
+    that.
+
+    Examples
+    --------
+    Laplace noise of scale 1 on a count, and half of it; the exact values are 1 + 2 log(1 - delta)
+    and 2 + 2 log(1 - delta):
+
+    >>> from scipy import stats
+    >>> for scale in (1.0, 0.5):
+    ...     noise, other = stats.laplace(0.0, scale), stats.laplace(1.0, scale)
+    ...     lower, upper = density_epsilon(noise, other, 1e-5, turning_points=[0.0, 1.0])
+    ...     print(round(lower, 8), upper - lower < 1e-9)
+    0.99998 True
+    1.99998 True
+    """
+    delta = check_probability("delta", delta)
+
+    @cache
+    def deltas(epsilon: float) -> Bounds:
+        options = {"turning_points": turning_points, "limits": limits}
+        return density_delta(distribution, neighbour, epsilon, **options)
+
+    if deltas(0.0).upper <= delta:
+        return Bounds(0.0, 0.0)
+    high = 1.0
+    while deltas(high).upper > delta and high < _LARGEST:
+        high *= 2
+
+    def crossing(side: int, low: float) -> tuple[float, NDArray[np.float64]]:
+        """Return where a bound comes down to delta, as near as rounding lets one, and steps."""
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(deltas(epsilon)[side], math.ulp(0.0))) - math.log(delta)
+
+        root = brentq(excess, low, high, xtol=1e-13, rtol=1e-13)
+        return root, 1e-13 * max(1.0, root) * 4.0 ** np.arange(64)
+
+    lower, upper = 0.0, math.inf
+    if deltas(0.0).lower > delta:
+        root, steps = crossing(0, 0.0)
+        places = np.maximum(root - steps, 0.0).tolist()
+        lower = next(place for place in places if deltas(place).lower > delta)
+    if deltas(high).upper <= delta:
+        root, steps = crossing(1, lower)
+        places = np.minimum(root + steps, high).tolist()
+        upper = next(place for place in places if deltas(place).upper <= delta)
+    return Bounds(lower, upper)
+
+
+def _check_points(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the turning points in order, each once."""
+    points = as_array("turning_points", values)
+    if points.size == 0:
+        raise ValueError("turning_points must hold at least one number, got none")
+    if points.dtype.kind not in "iuf":
+        raise TypeError(f"turning_points must be real numbers, got {kind_of(points)}")
+    points = np.unique(as_floats(points))
+    if not np.isfinite(points).all():
+        raise ValueError("turning_points must be finite numbers")
+    return points
+
+
+def _check_limits(limits: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the log-ratios at both ends of the line, NaN where they are not known."""
+    if limits is None:
+        return math.nan, math.nan
+    ends = as_array("limits", limits)
+    if ends.dtype.kind not in "iuf":
+        raise TypeError(f"limits must be two real numbers, got {kind_of(ends)}")
+    if ends.shape != (2,) or np.isnan(ends).any():
+        raise ValueError("limits must be two numbers, finite or infinite")
+    return float(ends[0]), float(ends[1])
+
+
+def _check_density(name: str, given: _Density, points: NDArray) -> None:
+    """Refuse what lacks a method, or does not answer as a distribution does."""
+    if not all(callable(getattr(given, method, None)) for method in ("logpdf", "cdf", "sf")):
+        kind = type(given).__name__
+        raise TypeError(f"{name} must have the methods logpdf, cdf and sf, got {kind}")
+    with np.errstate(all="ignore"):
+        below, above = np.asarray(given.cdf(points)), np.asarray(given.sf(points))
+    if below.shape != points.shape or not (np.abs(below + above - 1) <= 1e-9).all():
+        raise ValueError(f"{name} must have a cdf and an sf that add up to 1 at each point")
+
+
+def _one_way(
+    first: _Density,
+    second: _Density,
+    epsilon: float,
+    points: NDArray[np.float64],
+    limits: tuple[float, float],
+) -> Bounds:
+    """Bound the integral of the positive part of first - exp(epsilon) second."""
+    lower = upper = 0.0
+    for piece in _pieces(_Loss(first, second), epsilon, points, limits):
+        most, off = _mass(first, piece.start, piece.end)
+        if not piece.above:
+            upper += (most + off) * -math.expm1(-piece.slack)
+            continue
+        other, other_off = _mass(second, piece.start, piece.end)
+        excess = _excess(most, other, epsilon)
+        doubt = off + float(np.exp(epsilon + np.log(other_off)))
+        lower += max(0.0, excess - doubt)
+        upper += min(most + off, excess + doubt)
+    return Bounds(min(float(lower), 1.0), min(float(upper), 1.0))
+
+
+def _excess(most: float, other: float, epsilon: float) -> float:
+    """Return the positive part of most - exp(epsilon) other, whose second term could overflow."""
+    if most == 0 or other == 0:
+        return most
+    return most * -math.expm1(min(epsilon + math.log(other) - math.log(most), 0.0))
+
+
+def _mass(density: _Density, start: float, end: float) -> tuple[float, float]:
+    """Return the probability of an interval, from the tail that it is nearer to, and its error."""
+    low = float(density.cdf(start)), float(density.cdf(end))
+    high = float(density.sf(end)), float(density.sf(start))
+    small, large = min(low, high, key=sum)
+    return max(0.0, large - small), _DIGITS * (large + small) + _SMALLEST
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The log-ratio of two densities, and how far off its digits may be."""
+
+    first: _Density
+    second: _Density
+
+    def __call__(self, x: ArrayLike) -> tuple[NDArray, NDArray]:
+        one, other = (np.asarray(d.logpdf(x), float) for d in (self.first, self.second))
+        return one - other, _DIGITS * (1 + np.abs(one) + np.abs(other))
+
+
+def _pieces(
+    loss: _Loss, epsilon: float, points: NDArray[np.float64], limits: tuple[float, float]
+) -> Iterator[_Piece]:
+    """Cut the line into intervals where the loss is above epsilon and below it."""
+    left, right = _outwards(loss, points[0], -1), _outwards(loss, points[-1], 1)
+    between = [a + (b - a) * _GRID for a, b in itertools.pairwise(points)]
+    for places in (left[::-1], *between, right):
+        _check_monotone(*loss(places), places)
+        yield from _cut(loss, places[0], places[-1], epsilon)
+    yield _Piece(-math.inf, left[-1], *_tail(loss, left, limits[0], epsilon))
+    yield _Piece(right[-1], math.inf, *_tail(loss, right, limits[1], epsilon))
+
+
+def _outwards(loss: _Loss, start: float, side: int) -> NDArray[np.float64]:
+    """Return points ever farther out, up to one with next to nothing beyond, or the last seen."""
+    places = start + side * np.append(0.0, _STEPS * max(1.0, abs(start)))
+    tails = [d.sf(places) if side > 0 else d.cdf(places) for d in (loss.first, loss.second)]
+    seen = np.isfinite(loss(places)[0]).cumprod().astype(bool)
+    if not seen[:2].all():
+        raise ValueError("turning_points must be points at which both densities are positive")
+    beyond = np.maximum(*tails) <= _TAIL
+    last = int(beyond.argmax()) if beyond.any() else len(places) - 1
+    return places[: max(last, 1) + 1][seen[: max(last, 1) + 1]]
+
+
+def _check_monotone(losses: NDArray, doubts: NDArray, places: NDArray) -> None:
+    """Refuse turning points between which the loss is seen to turn."""
+    if not np.isfinite(losses).all():
+        raise ValueError("turning_points must be points between which both densities are positive")
+    steps, noise = np.diff(losses), doubts[1:] + doubts[:-1]
+    if (steps > noise).any() and (steps < -noise).any():
+        raise ValueError(
+            "turning_points must hold every point where the log-ratio of the densities turns, "
+            f"and it turns between {places[0]:g} and {places[-1]:g}"
+        )
+
+
+def _cut(loss: _Loss, start: float, end: float, epsilon: float) -> Iterator[_Piece]:
+    """Cut an interval in which the loss is monotone: surely below epsilon, in doubt, above."""
+    losses, _ = loss([start, end])
+    low, high = (start, end) if losses[0] <= losses[1] else (end, start)
+
+    def below(x: float) -> bool:
+        value, doubt = loss(x)
+        return bool(value + doubt <= epsilon)
+
+    def above(x: float) -> bool:
+        value, doubt = loss(x)
+        return bool(value - doubt >= epsilon)
+
+    last_below = _last(below, low, high)
+    first_above = _last(above, high, low)
+    slack = max(0.0, float(sum(loss(first_above))) - epsilon)
+    for edges, is_above, beyond in (
+        ((low, last_below), False, 0.0),
+        ((last_below, first_above), False, slack),
+        ((first_above, high), True, 0.0),
+    ):
+        if edges[0] != edges[1]:
+            yield _Piece(*sorted(edges), is_above, beyond)
+
+
+def _last(holds: Callable[[float], bool], start: float, end: float) -> float:
+    """Return a point at which something holds, as far from the start as halving finds one."""
+    if not holds(start):
+        return start  # nothing lies between
+    if holds(end):
+        return end
+    for _ in range(_HALVINGS):
+        middle = start + (end - start) / 2
+        if middle in (start, end):
+            break
+        start, end = (middle, end) if holds(middle) else (start, middle)
+    return start
+
+
+def _tail(loss: _Loss, places: NDArray, limit: float, epsilon: float) -> tuple[bool, float]:
+    """Say whether all losses beyond the last place are above epsilon, and else how far they go."""
+    losses, doubts = loss(places[[0, -1]])
+    if math.isnan(limit):  # a loss that falls outwards goes on to fall; one that rises, to rise
+        limit = -math.inf if losses[0] - losses[1] > doubts.sum() else math.inf
+    if losses[1] - doubts[1] >= epsilon and limit >= epsilon:
+        return True, 0.0
+    return False, max(0.0, float(losses[1] + doubts[1]) - epsilon, limit - epsilon)

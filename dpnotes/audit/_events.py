@@ -1,0 +1,180 @@
+"""An event in words: which outputs told two data sets apart."""
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnotes.audit._neighbours import shown
+from dpnotes.audit._statistical import _Runs
+from dpnotes.audit._values import name_of
+
+_FEW = 3  # outputs that are listed rather than described
+_COLUMNS = 256  # numbers of an output that are looked at one by one
+_MANY = 12  # ranges of a number that are described at all
+
+
+def in_words(runs: _Runs, event: NDArray[np.bool_]) -> str:
+    """Return what holds of the outputs in an event and of no other output that was seen."""
+    inside = event.ravel()
+    return (
+        _as_a_list(runs, inside)
+        or _as_kinds(runs, inside)
+        or _as_one_number(runs, inside)
+        or _as_many(runs, inside)
+    )
+
+
+def _as_a_list(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:
+    identities = runs.identities.ravel()
+    within, without = (_firsts(identities, side) for side in (inside, ~inside))
+    if len(within) <= _FEW:
+        return "the output is " + " or ".join(_output(runs, slot) for slot in within)
+    if len(without) <= _FEW:
+        return "the output is anything but " + " or ".join(_output(runs, slot) for slot in without)
+    return None
+
+
+def _firsts(labels: NDArray[np.intp], chosen: NDArray[np.bool_]) -> list[int]:
+    """Return where each label among the chosen stands first, the most frequent label first."""
+    places = np.flatnonzero(chosen)
+    _, first, counts = np.unique(labels[places], return_index=True, return_counts=True)
+    return places[first[np.argsort(-counts, kind="stable")]].tolist()
+
+
+def _as_kinds(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:
+    """Describe an event that depends on the kind of the output alone."""
+    structures = runs.structures.ravel()
+    if np.intersect1d(structures[inside], structures[~inside]).size:
+        return None
+    slots = _firsts(structures, inside)[:_FEW]
+    kinds = [_type(runs.kinds[structures[slot]]) for slot in slots]
+    return "the output is " + " or ".join(
+        f"{kind} such as {_output(runs, slot)}" for kind, slot in zip(kinds, slots, strict=True)
+    )
+
+
+def _as_one_number(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:
+    """Describe an event that depends on one number of the output alone."""
+    structures = runs.structures.ravel()
+    for structure, matrix in runs.numbers.items():
+        of_it = structures == structure
+        chosen = inside[of_it]
+        if chosen.all() or not chosen.any() or matrix.shape[1] > _COLUMNS:
+            continue
+        spans = [_spans(column, chosen) for column in np.array(matrix.T, dtype=float, order="C")]
+        number = min(range(len(spans)), key=lambda place: len(spans[place][1]))
+        values, ranges = spans[number]
+        if 0 < len(ranges) <= _MANY:
+            which = "the output" if len(spans) == 1 else f"number {number} of the output"
+            return f"{which} is {_named(values, ranges)}{_rest(runs, inside & ~of_it)}"
+    return None
+
+
+def _spans(
+    column: NDArray[np.float64], chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
+    """Return all values in order, and between which places those chosen lie.
+
+    There are more ranges than anybody names where a value is both chosen and not.
+    """
+    bits, first = np.unique(column.view(np.uint64), return_index=True)
+    within, without = (np.isin(bits, column[side].view(np.uint64)) for side in (chosen, ~chosen))
+    values = column[first]
+    order = np.lexsort((~np.signbit(values), values))
+    values, within = values[order], within[order]
+    if (within == without[order]).any():
+        return values, [(0, 0)] * (_MANY + 1)
+    # What is at most or at least a number is one: NaN is never in a range of numbers.
+    starts = np.flatnonzero(np.diff(within, prepend=~within[0]) | np.isnan(values))
+    ends = np.append(starts[1:], len(values)) - 1
+    return values, [s for s in zip(starts.tolist(), ends.tolist(), strict=True) if within[s[0]]]
+
+
+def _named(values: NDArray[np.float64], ranges: list[tuple[int, int]]) -> str:
+    """Return ranges of the values in words, the widest first."""
+    widest = sorted(ranges, key=lambda span: span[0] - span[1])
+    named = [_span(values, *span) for span in widest[:_FEW]]
+    more = len(ranges) - len(named)
+    return " or ".join(named) + (f" or in one of {more} smaller ranges" if more else "")
+
+
+def _span(values: NDArray[np.float64], start: int, end: int) -> str:
+    low, high = _number(values[start]), _number(values[end])
+    if start == end:
+        return repr(float(values[start]))
+    if start == 0:
+        return f"at most {high}"
+    is_last = end == len(values) - 1 or math.isnan(values[end + 1])
+    return f"at least {low}" if is_last else f"from {low} to {high}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _rest(runs: _Runs, others: NDArray[np.bool_]) -> str:
+    """Return what else than the outputs of one kind is in the event."""
+    slots = _firsts(runs.structures.ravel(), others)
+    return f", or it is such as {_output(runs, slots[0])}" if slots else ""
+
+
+def _as_many(runs: _Runs, inside: NDArray[np.bool_]) -> str:
+    slots = _firsts(runs.identities.ravel(), inside)
+    examples = " or ".join(_output(runs, slot) for slot in slots[:_FEW])
+    return f"a score of the output, learned from other runs, is high; it is for {examples}"
+
+
+def _output(runs: _Runs, slot: int) -> str:
+    """Return the output of one run in words."""
+    structures = runs.structures.ravel()
+    structure = int(structures[slot])
+    numbers: list[float] = []
+    if structure in runs.numbers:
+        row = int((structures[:slot] == structure).sum())
+        numbers = np.asarray(runs.numbers[structure][row], dtype=float).tolist()
+    return _written(runs.kinds[structure], iter(numbers))
+
+
+def _written(kind: Hashable, numbers: Iterator[float]) -> str:
+    """Undo what reading an output did to it, as far as a short text asks for."""
+    if kind in (int, bool):
+        return str(kind(next(numbers, 0.0)))
+    if isinstance(kind, type):
+        return shown(float(next(numbers, 0.0)))
+    name, *parts = kind
+    if name == "raised":
+        message = parts[1] if len(parts[1]) <= 60 else f"{parts[1][:57]}..."
+        return f"the exception {parts[0]}: {message}"
+    if name in (str, bytes, type(None), np.str_, np.bytes_):
+        return shown(parts[0])
+    if name in (list, tuple):
+        items = [_written(part, numbers) for part in parts]
+        return ("[{}]" if name is list else "({})").format(_few(items))
+    if name is dict:
+        keys = [_written(key, iter(np.frombuffer(bits))) for (key, bits), _ in parts]
+        values = [_written(part, numbers) for _, part in parts]
+        return "{" + _few(f"{key}: {v}" for key, v in zip(keys, values, strict=True)) + "}"
+    if name is np.ndarray and len(parts) == 3 and parts[2] == 1:
+        size = math.prod(parts[1])
+        values = _few(_number(value) for value in itertools.islice(numbers, size))
+        return f"an array [{values}]" if len(parts[1]) == 1 else f"an array of shape {parts[1]}"
+    if len(parts) == 1 and isinstance(parts[0], type):
+        return _written(parts[0], numbers)
+    if parts and all(type(part) is tuple and type(part[0]) is str for part in parts):
+        fields = [f"{field}={_written(value, numbers)}" for field, value in parts]
+        return f"{name_of(name)}({_few(fields)})"
+    return f"one {_type(kind)}"
+
+
+def _type(kind: Hashable) -> str:
+    """Return what type of output it is."""
+    name = kind if isinstance(kind, type) else kind[0]
+    return f"of type {name_of(name)}" if isinstance(name, type) else "an exception"
+
+
+def _few(items: Iterable[str]) -> str:
+    items = list(items)
+    return ", ".join(items[:6]) + ", ..." * (len(items) > 6)

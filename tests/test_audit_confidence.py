@@ -1,0 +1,190 @@
+"""Does `epsilon_lower_bound` accuse as rarely as it says, of every kind of mechanism?"""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpnotes.audit import MechanismFailed, epsilon_lower_bound
+
+# Each spends exactly its claim of (epsilon, delta) between the data sets 0 and 1, no less.
+
+
+def coin(truth, rng, epsilon=1.0):
+    """Keep a bit or flip it."""
+    return truth if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - truth
+
+
+def stateless(truth, *, rng):
+    return coin(truth, rng)
+
+
+def many_values(truth, *, rng):
+    return 500 * coin(truth, rng) + int(rng.integers(500))
+
+
+def continuous(truth, *, rng):
+    return truth + rng.laplace()
+
+
+def vectors(truth, *, rng):
+    return truth * np.array([0.5, -0.25, 0.25]) + rng.laplace(size=3)
+
+
+def strings(truth, *, rng):
+    return f"{'yes' if coin(truth, rng) else 'no'}, said {rng.integers(30)}"
+
+
+def exceptions(truth, *, rng):
+    if coin(truth, rng):
+        raise ValueError(f"refused for reason {rng.integers(3)}")
+    return "answered"
+
+
+def collections(truth, *, rng):
+    return {"bit": coin(truth, rng), "noise": [rng.normal(), None]}
+
+
+def gaussian(truth, *, rng):
+    return truth + rng.normal()
+
+
+def tells_now_and_then(truth, *, rng):
+    return f"it is {truth}" if rng.random() < 0.05 else coin(truth, rng)
+
+
+class Memoized:
+    """Keep the first report about each truth, for ever."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def __call__(self, truth, *, rng):
+        return self.kept.setdefault(truth, coin(truth, rng))
+
+
+class BornWithACoin:
+    """Toss the coin when it is built, and never again."""
+
+    def __init__(self, rng):
+        self.flips = coin(0, rng)
+
+    def __call__(self, truth):
+        return truth ^ self.flips
+
+
+class Shared(Memoized):
+    """Share what it keeps with all that are ever built."""
+
+    everybody = None
+
+    def __init__(self):
+        self.kept = type(self).everybody
+
+
+GAUSSIAN = stats.norm.cdf(-0.5) - math.e * stats.norm.cdf(-1.5)
+CLAIMS = [
+    # mechanism, delta, whether it is a factory
+    *((m, 0.0, False) for m in (stateless, many_values, continuous, vectors, strings, exceptions)),
+    (collections, 0.0, False),
+    (gaussian, GAUSSIAN, False),
+    (tells_now_and_then, 0.05, False),
+    (Memoized, 0.0, True),
+    (BornWithACoin, 0.0, True),
+]
+CLAIMS = [pytest.param(*claim, id=claim[0].__name__) for claim in CLAIMS]
+
+
+def accused(mechanism, delta, factory, *, audits, claim=1.0, **options):
+    """Count the audits whose bound is above the claim."""
+    options = {"trials": 100, "delta": delta, "factory": factory} | options
+    return sum(
+        epsilon_lower_bound(mechanism, 0, 1, rng=seed, **options) > claim for seed in range(audits)
+    )
+
+
+def most(audits, confidence):
+    """Return how many audits may accuse, one time in a thousand, if each does so at the error."""
+    return stats.binom.ppf(0.999, audits, 1 - confidence)
+
+
+@pytest.mark.claim("audit.epsilon_lower_bound", kind="simulation with its error")
+@pytest.mark.parametrize(("mechanism", "delta", "factory"), CLAIMS)
+def test_a_mechanism_that_spends_its_claim_is_seldom_accused(mechanism, delta, factory):
+    found = accused(mechanism, delta, factory, audits=60, confidence=0.8)
+    assert found <= most(60, 0.8)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize(("mechanism", "delta", "factory"), CLAIMS)
+def test_in_2000_audits_no_kind_of_mechanism_is_accused_more_often_than_stated(
+    mechanism, delta, factory, confidence
+):
+    found = accused(mechanism, delta, factory, audits=2000, confidence=confidence)
+    assert found <= most(2000, confidence)
+
+
+def test_the_same_audits_accuse_who_spends_more_than_the_claim():
+    found = accused(stateless, 0.0, False, audits=60, claim=0.4, confidence=0.8, trials=400)
+    assert found > most(60, 0.8)
+
+
+def test_a_mechanism_with_memory_is_accused_unless_it_is_built_for_every_run():
+    audits = 60
+    kept = sum(
+        epsilon_lower_bound(Memoized(), 0, 1, trials=100, rng=seed) > 1 for seed in range(audits)
+    )
+    assert kept > most(audits, 0.95)
+    assert accused(Memoized, 0.0, True, audits=audits) <= most(audits, 0.95)
+
+
+def test_memory_outside_of_what_is_built_is_not_built_anew():
+    def audit(seed):
+        Shared.everybody = {}
+        return epsilon_lower_bound(Shared, 0, 1, trials=100, factory=True, rng=seed)
+
+    assert sum(audit(seed) > 1 for seed in range(40)) > most(40, 0.95)
+
+
+@pytest.mark.parametrize("build", [Memoized, BornWithACoin, functools.partial(Memoized)])
+def test_what_is_built_costs_what_it_costs(build):
+    bound = epsilon_lower_bound(build, 0, 1, trials=4000, factory=True, rng=1)
+    assert 0.75 < bound <= 1
+
+
+def test_a_factory_is_called_before_every_run_and_what_it_builds_runs_once():
+    built, calls, seen = [], [], []
+
+    def factory():
+        built.append(calls.copy())
+
+        def mechanism(data, *, rng):
+            calls.append(data)
+            seen.append(rng)
+
+        return mechanism
+
+    generator = np.random.default_rng(0)
+    epsilon_lower_bound(factory, 5, 6, trials=20, factory=True, rng=generator)
+    assert [len(before) for before in built] == list(range(40))
+    assert sorted(calls) == [5] * 20 + [6] * 20
+    assert all(rng is generator for rng in seen)
+
+
+def test_a_factory_that_raises_is_seen_to():
+    def factory(*, rng):
+        if rng.random() < 0.5:
+            raise OSError("no room")
+        return lambda data: data
+
+    assert epsilon_lower_bound(factory, 0, 1, trials=200, factory=True, rng=0) > 0.1
+    assert epsilon_lower_bound(factory, 0, 0, trials=200, factory=True, rng=0) < 0.1
+
+
+@pytest.mark.parametrize("built", [None, 0.5, "mechanism"])
+def test_a_factory_that_builds_no_mechanism_gets_no_bound(built):
+    with pytest.raises(MechanismFailed, match="mechanism must build what can be called, built "):
+        epsilon_lower_bound(lambda: built, 0, 1, trials=100, factory=True, rng=0)

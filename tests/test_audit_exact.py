@@ -1,0 +1,127 @@
+"""The exact half of `dpnotes.audit`, beyond a single epsilon: the trade-off function."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpnotes.audit import _exact, exact_delta, exact_epsilon, trade_off
+
+GRID = np.linspace(0, 1, 41)
+
+
+@st.composite
+def laws(draw):
+    columns = draw(st.integers(1, 5))
+    entry = st.one_of(
+        st.sampled_from([0.0, -0.0, 5e-324, 1e-300, 1e-17, 0.1]), st.floats(0, 1 / columns)
+    )
+    row = st.lists(entry, min_size=columns - 1, max_size=columns - 1)
+    return [[*free, 1 - math.fsum(free)] for free in draw(st.lists(row, min_size=1, max_size=3))]
+
+
+def best_attacker(rows, pairs, error):
+    """Try every event, and every coin between two of them, on all pairs in both directions."""
+    outputs = range(len(rows[0]))
+    events = [
+        set(c) for size in range(len(outputs) + 1) for c in itertools.combinations(outputs, size)
+    ]
+    best = 1 - error
+    for first, second in (rows_of for i, j in pairs for rows_of in ((i, j), (j, i))):
+        one = np.array([math.fsum(rows[first][o] for o in event) for event in events])
+        # Said by its complement, so that a small error of type II is not a difference.
+        two = np.array(
+            [math.fsum(rows[second][o] for o in outputs if o not in event) for event in events]
+        )
+        allowed, rest = one <= error, one > error
+        best = min(best, two[allowed].min())
+        for a, b in zip(one[allowed], two[allowed], strict=True):
+            share = (error - a) / (one[rest] - a)
+            best = min(best, *(b + share * (two[rest] - b)), best)
+    return best
+
+
+@pytest.mark.claim("audit.trade_off", kind="enumeration")
+@given(laws(), st.one_of(st.sampled_from([0.0, 1e-12, 0.1, 0.5, 1.0]), st.floats(0, 1)))
+def test_no_event_and_no_coin_between_two_events_does_better_than_the_trade_off(rows, error):
+    pairs = list(itertools.combinations(range(len(rows)), 2))
+    expected = best_attacker(rows, pairs, error)
+    assert trade_off(rows, error) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    if pairs:
+        assert trade_off(rows, error, neighbours=pairs) == trade_off(rows, error)
+
+
+@pytest.mark.claim("fd-thm-trade-off", "audit.trade_off", kind="enumeration")
+@given(laws(), st.sampled_from([0.0, 0.1, 1.0, 3.0]))
+def test_delta_is_read_off_the_trade_off_function(rows, epsilon):
+    corners = [0.0, 1.0]
+    for first, second in itertools.permutations(rows, 2):
+        corners.extend(_exact._corners(np.array(first), np.array(second))[0])
+    errors = np.array(corners)
+    read_off = (1 - trade_off(rows, errors) - math.exp(epsilon) * errors).max()
+    assert max(0, read_off) == pytest.approx(exact_delta(rows, epsilon), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 5.0, 40.0])
+def test_two_coins_lie_on_the_edge_of_what_their_epsilon_allows(epsilon):
+    keep = 1 / (1 + math.exp(-epsilon))
+    law = [[keep, 1 / (1 + math.exp(epsilon))], [1 / (1 + math.exp(epsilon)), keep]]
+    edge = np.maximum(1 - math.exp(epsilon) * GRID, math.exp(-epsilon) * (1 - GRID))
+    assert trade_off(law, GRID) == pytest.approx(edge, rel=1e-9, abs=1e-15)
+
+
+@given(st.integers(2, 4), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_no_mechanism_falls_below_the_edge_of_its_epsilon(inputs, outputs, seed):
+    rows = np.random.default_rng(seed).dirichlet(np.ones(outputs), size=inputs)
+    epsilon = exact_epsilon(rows)
+    edge = np.maximum(1 - np.exp(epsilon) * GRID, np.exp(-epsilon) * (1 - GRID))
+    curve = trade_off(rows, GRID)
+    assert (curve >= edge - 1e-12).all()
+    assert (np.diff(curve) <= 1e-15).all()
+    assert curve[-1] == 0.0
+
+
+def test_a_fine_table_of_gaussian_noise_has_the_gaussian_trade_off():
+    edges = np.append(np.append(-np.inf, np.linspace(-9, 10, 4000)), np.inf)
+    law = np.array([np.diff(stats.norm.cdf(edges, loc=centre)) for centre in (0.0, 1.0)])
+    law /= law.sum(axis=1, keepdims=True)
+    inside = GRID[1:-1]
+    gaussian = stats.norm.cdf(stats.norm.ppf(1 - inside) - 1)
+    curve = trade_off(law, inside)
+    assert (curve >= gaussian - 1e-12).all()  # what is coarse can only tell less
+    assert curve == pytest.approx(gaussian, abs=1e-5)
+
+
+def test_what_one_input_alone_can_give_is_told_without_an_error():
+    law = [[0.5, 0.5, 0.0], [0.4, 0.4, 0.2]]
+    assert trade_off(law, 0.0) == pytest.approx(0.8)  # the other direction tells nothing for sure
+    assert trade_off([[1.0, 0.0], [0.0, 1.0]], GRID).tolist() == [0.0] * len(GRID)
+
+
+def test_outputs_of_one_ratio_are_shared_out_by_a_coin():
+    law = [[0.25, 0.25, 0.5], [0.5, 0.5, 0.0]]
+    assert trade_off(law, [0.1, 0.3, 0.45, 0.5]) == pytest.approx([0.45, 0.35, 0.1, 0.0])
+
+
+def test_the_lowest_of_all_curves_counts_and_those_given_alone():
+    law = [[0.5, 0.5], [0.6, 0.4], [1.0, 0.0]]
+    assert trade_off(law, 0.0) == pytest.approx(0.5)
+    assert trade_off(law, 0.0, neighbours=[(0, 1)]) == 1.0
+
+
+def test_a_small_error_of_type_ii_keeps_its_digits():
+    law = [[1 - 1e-200, 1e-200], [1e-200, 1 - 1e-200]]
+    assert trade_off(law, 0.5) == pytest.approx(0.5e-200, rel=1e-9, abs=0)
+
+
+def test_a_curve_keeps_the_shape_that_it_is_asked_for():
+    law = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+    assert trade_off(law, 0.25).shape == ()
+    assert trade_off(law, np.zeros((2, 3, 1))).shape == (2, 3, 1)
+    assert trade_off(law, []).shape == (0,)
+    assert trade_off([[0.25, 0.75]], [0.0, 0.3, 1.0]).tolist() == [1.0, 0.7, 0.0]

@@ -1,0 +1,444 @@
+"""The report on a claim: families of neighbours, the verdict, and the event in words."""
+
+import dataclasses
+import functools
+import math
+import re
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpnotes.audit import (
+    MechanismFailed,
+    Report,
+    _events,
+    _report,
+    _statistical,
+    epsilon_lower_bound,
+    in_a_process,
+    largest_certifiable_epsilon,
+    pairs_by_removal,
+    pairs_by_replacement,
+    pairs_in_domain,
+    report,
+)
+
+# Families of neighbours.
+
+
+def test_a_domain_gives_every_pair_once():
+    pairs = pairs_in_domain(["tea", "coffee", "milk", "water"])
+    assert len({frozenset(pair[:2]) for pair in pairs}) == len(pairs) == 6
+    assert all(pair.dataset != pair.neighbour for pair in pairs)
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.array])
+def test_replacing_changes_one_record_to_each_other_value(make):
+    records = make([0, 2, 1])
+    pairs = pairs_by_replacement(records, [0, 1, 2])
+    assert [list(pair.neighbour) for pair in pairs] == [
+        *([1, 2, 1], [2, 2, 1]),
+        *([0, 0, 1], [0, 1, 1]),
+        *([0, 2, 0], [0, 2, 2]),
+    ]
+    assert all(type(pair.neighbour) is type(records) for pair in pairs)
+    assert pairs[3].difference == "record 1 replaced by 1"
+    assert list(records) == [0, 2, 1]
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.array])
+def test_removing_leaves_each_record_out_and_adding_puts_one_more_in(make):
+    records = make([5, 6, 7])
+    pairs = pairs_by_removal(records, additions=[8])
+    neighbours = [list(pair.neighbour) for pair in pairs]
+    assert neighbours == [[6, 7], [5, 7], [5, 6], [5, 6, 7, 8]]
+    assert all(type(pair.neighbour) is type(records) for pair in pairs)
+
+
+def test_rows_of_a_table_are_records():
+    rows = np.arange(6.0).reshape(3, 2)
+    [pair] = pairs_by_replacement(rows, [[0.0, 9.0]])[:1]
+    assert pair.neighbour.tolist() == [[0, 9], [2, 3], [4, 5]]
+    assert pairs_by_removal(rows)[1].neighbour.tolist() == [[0, 1], [4, 5]]
+
+
+@pytest.mark.parametrize("value", [0.5, 2**70, "one", None, [1]])
+def test_a_value_that_an_array_would_change_is_refused(value):
+    with pytest.raises(ValueError, match="values must fit into records, an array of int64"):
+        pairs_by_replacement(np.array([1, 2]), [value])
+    with pytest.raises(ValueError, match="additions must fit into records, an array of int64"):
+        pairs_by_removal(np.array([1, 2]), additions=[value])
+
+
+# The verdict.
+
+
+def counts_twice(records, *, rng):
+    """Claim 1 for neighbours with a record replaced by 0 or 1; the last one counts twice."""
+    return sum(records) + records[-1] + rng.laplace()
+
+
+def count(records, *, rng):
+    return sum(records) + rng.laplace()
+
+
+def coin(truth, rng, epsilon=1.0):
+    return truth if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - truth
+
+
+class Memoized:
+    def __init__(self):
+        self.kept = {}
+
+    def __call__(self, truth, *, rng):
+        return self.kept.setdefault(truth, coin(truth, rng))
+
+
+ZEROS = [0, 0, 0, 0]
+
+
+def test_the_pair_on_which_a_mechanism_is_broken_is_found_and_named():
+    found = report(counts_twice, 1.0, pairs_by_replacement(ZEROS, [0, 1]), trials=4000, rng=1)
+    assert found.verdict == "violated"
+    assert found.witness.difference == "record 3 replaced by 1"
+    assert [pair.lower_bound > 1 for pair in found.pairs] == [False, False, False, True]
+    assert found.lower_bound == found.witness.lower_bound <= 2
+
+
+def test_a_mechanism_that_keeps_its_claim_is_not_refuted():
+    found = report(count, 1.0, pairs_by_replacement(ZEROS, [0, 1]), trials=4000, rng=1)
+    assert found.verdict == "not refuted"
+    assert 0.6 < found.lower_bound <= 1
+
+
+@pytest.mark.claim("audit.report", kind="simulation with its error")
+@pytest.mark.parametrize("pairs", [1, 5, 20])
+def test_however_many_pairs_are_tried_a_true_claim_is_seldom_called_violated(pairs):
+    audits, confidence = 60, 0.8
+    wrong = sum(
+        report(coin, 1.0, [(0, 1)] * pairs, trials=100, confidence=confidence, rng=seed).verdict
+        == "violated"
+        for seed in range(audits)
+    )
+    assert wrong <= stats.binom.ppf(0.999, audits, 1 - confidence)
+
+
+def test_without_splitting_the_error_many_pairs_would_accuse_the_innocent(monkeypatch):
+    def unrelated(truth, *, rng):
+        return rng.random() < 0.5
+
+    def accused():
+        options = {"trials": 60, "confidence": 0.5}
+        found = [report(unrelated, 0.0, [(0, 1)] * 20, rng=seed, **options) for seed in range(10)]
+        return sum(one.verdict == "violated" for one in found)
+
+    assert accused() <= 8
+    audited = _report.audited
+    monkeypatch.setattr(
+        _report, "audited", lambda m, d, t, error, *rest: audited(m, d, t, error * 20, *rest)
+    )
+    assert accused() == 10
+
+
+def test_one_pair_is_audited_as_the_lower_bound_audits_it():
+    found = report(coin, 0.5, [(0, 1)], trials=3000, confidence=0.9, rng=5)
+    seeds = np.random.default_rng(5).integers(2**63, size=4).tolist()
+    [seed] = np.random.SeedSequence(seeds).spawn(1)
+    options = {"trials": 3000, "confidence": 0.9, "rng": np.random.default_rng(seed)}
+    assert found.lower_bound == epsilon_lower_bound(coin, 0, 1, **options)
+    assert found.limit == largest_certifiable_epsilon(3000, confidence=0.9)
+
+
+def test_the_bound_of_a_pair_is_that_of_its_counts():
+    found = report(coin, 0.5, [(0, 1), (1, 0)], trials=3001, delta=0.01, confidence=0.9, rng=5)
+    for pair in found.pairs:
+        more, fewer = sorted((pair.hits, pair.neighbour_hits), reverse=True)
+        assert pair.runs == 1501
+        low = stats.beta.ppf(0.025, more, pair.runs - more + 1)
+        high = stats.beta.ppf(0.975, fewer + 1, pair.runs - fewer)
+        assert pair.lower_bound == pytest.approx(math.log((low - 0.01) / high))
+
+
+def test_the_result_depends_on_the_seed_and_not_on_the_jobs():
+    pytest.importorskip("joblib")
+    options = {"mechanism": count, "epsilon": 1.0, "trials": 200}
+    options["pairs"] = pairs_by_replacement(ZEROS, [0, 1])
+    one, again, two, other = (
+        report(**options, jobs=jobs, rng=rng)
+        for jobs, rng in ((1, 3), (1, np.random.default_rng(3)), (2, 3), (1, 4))
+    )
+    assert one == again == two != other
+
+
+def test_several_jobs_without_joblib_are_refused_before_anything_is_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    runs = []
+
+    def mechanism(truth, *, rng):
+        runs.append(truth)
+        return coin(truth, rng)
+
+    options = {"epsilon": 1.0, "pairs": [(0, 1)], "trials": 100, "rng": 0}
+    with pytest.raises(ModuleNotFoundError, match=r"jobs .* joblib: pip install dpnotes\[audit\]"):
+        report(mechanism, jobs=2, **options)
+    assert not runs
+    assert report(mechanism, jobs=1, **options).pairs
+
+
+def test_a_mechanism_that_lives_in_one_process_is_not_sent_to_several():
+    pytest.importorskip("joblib")
+    with (
+        in_a_process("dpnotes.randomized_response:two_coin") as mechanism,
+        pytest.raises(TypeError, match="mechanism must be one that can be sent to 2 processes"),
+    ):
+        report(mechanism, 1.0, [([True], [False])] * 2, trials=100, jobs=2, rng=0)
+
+
+def test_every_pair_has_runs_of_its_own():
+    found = report(count, 1.0, [(ZEROS, [1, 0, 0, 0])] * 3, trials=400, rng=0)
+    assert len({pair.hits for pair in found.pairs}) == 3
+
+
+def test_a_bound_that_only_reaches_the_claim_is_no_violation():
+    kept = broken()._replace(epsilon=broken().lower_bound)
+    assert kept.verdict == "not refuted"
+    assert kept._replace(epsilon=kept.epsilon * 0.999).verdict == "violated"
+
+
+def test_a_mechanism_with_memory_is_built_anew_for_every_run():
+    options = {"trials": 200, "rng": 0}
+    assert report(Memoized, 1.0, [(0, 1)], factory=True, **options).verdict == "not refuted"
+    found = [report(Memoized(), 1.0, [(0, 1)], trials=200, rng=seed) for seed in range(8)]
+    assert {one.verdict for one in found} == {"violated", "not refuted"}
+
+
+def test_a_delta_excuses_what_it_allows():
+    def tells_now_and_then(truth, *, rng):
+        return f"it is {truth}" if rng.random() < 0.05 else coin(truth, rng)
+
+    options = {"pairs": [(0, 1)], "trials": 4000, "rng": 0}
+    assert report(tells_now_and_then, 1.0, **options).verdict == "violated"
+    assert report(tells_now_and_then, 1.0, delta=0.05, **options).verdict == "not refuted"
+
+
+def test_trials_that_could_not_refute_whatever_happens_are_refused():
+    with pytest.raises(ValueError, match="trials must be enough to refute the claim on one of 2 "):
+        report(coin, 5.0, [(0, 1)] * 2, trials=100)
+    with pytest.raises(ValueError, match="trials must be enough to certify"):
+        report(coin, 1.0, [(0, 1)], trials=8)
+
+
+def test_a_failure_on_any_pair_is_no_verdict():
+    with pytest.raises(MechanismFailed, match="must build"):
+        report(lambda: None, 1.0, [(0, 1)], trials=100, factory=True, rng=0)
+    with pytest.raises(ValueError, match="mechanism must return in some run"):
+        report(lambda data: 1 / 0, 1.0, [(0, 1)], trials=100, rng=0)
+
+
+# The words.
+
+
+def told_apart(mechanism, trials=400, rng=0):
+    """Return the event by which 0 and 1 are told apart."""
+    return report(mechanism, 0.1, [(0, 1)], trials=trials, rng=rng).witness.event
+
+
+@dataclasses.dataclass
+class Answer:
+    text: str
+    value: float
+
+
+def fails(truth):
+    raise KeyError(f"no {truth}")
+
+
+def hole(truth, *, rng):
+    place = rng.uniform(-1, 1)
+    return math.copysign(0.3 + 0.7 * abs(place), place) if truth else place
+
+
+def leaks_in_one(truth, *, rng):
+    noisy = rng.normal(size=4)
+    noisy[2] = truth if rng.random() < 0.3 else noisy[2]
+    return noisy
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (lambda truth: truth, ("the output is 0", "the output is 1")),
+        (lambda truth: bool(truth), ("the output is False", "the output is True")),
+        (lambda truth: float(truth), ("the output is 0.0", "the output is 1.0")),
+        (lambda truth: np.int64(truth), ("the output is 0", "the output is 1")),
+        (lambda truth: "ab"[truth], ("the output is 'a'", "the output is 'b'")),
+        (lambda truth: np.str_("ab"[truth]), ("the output is 'a'", "the output is 'b'")),
+        (lambda truth: [1, ("a", truth)], ("the output is [1, ('a', 0)]",)),
+        (lambda truth: {"a": truth}, ("the output is {'a': 0}", "the output is {'a': 1}")),
+        (lambda truth: np.array([truth, 2]), ("the output is an array [0, 2]",)),
+        (lambda truth: Answer("x", truth), ("the output is Answer(text='x', value=0)",)),
+        (lambda truth: {truth}, ("the output is one of type set",)),
+        (lambda truth: None if truth else 2**60, ("the output is one of type int",)),
+        (fails, ("the output is the exception KeyError: 'no 0'",)),
+    ],
+)
+def test_an_output_is_named_as_it_was(mechanism, words):
+    event = told_apart(mechanism)
+    both = [event, event.replace("anything but ", "")]
+    assert any(word in both for word in words)
+
+
+def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
+    event = told_apart(lambda truth, *, rng: 3 * truth + rng.normal())
+    assert re.fullmatch(r"the output is at (least|most) \d\.\d+", event)
+    assert told_apart(hole, 2000).startswith("the output is from -0.")
+    event = told_apart(leaks_in_one, 2000)
+    assert event in ("number 2 of the output is 0.0", "number 2 of the output is 1.0")
+
+
+def test_a_type_that_tells_is_named():
+    def another_type(truth, *, rng):
+        return rng.normal() if truth else np.float64(rng.normal())
+
+    assert told_apart(another_type).startswith("the output is of type float")
+
+
+def test_what_is_left_is_a_learned_score():
+    def shared(truth, *, rng):
+        return truth * np.array([1.0, -1.0]) + 0.01 * rng.normal(size=2) + 50 * rng.normal()
+
+    assert told_apart(shared, 1000).startswith("a score of the output, learned from other runs")
+
+
+def test_ten_thousand_numbers_are_not_gone_through_one_by_one():
+    def wide(truth, *, rng):
+        return truth + rng.normal(size=1000)
+
+    assert "an array [" in told_apart(wide, 100)
+
+
+def test_what_is_said_of_an_event_holds_for_no_output_outside_of_it():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        column = rng.integers(-9, 10, 50) / 4
+        chosen = np.isin(column, rng.choice(column, rng.integers(1, 8)))
+        values, ranges = _events._spans(column, chosen)
+        found = np.zeros(50, dtype=bool)
+        for start, end in ranges:
+            found |= (column >= values[start]) & (column <= values[end])
+        assert np.array_equal(found, chosen)
+    mixed = np.array([1.0, 1.0, 2.0])
+    assert len(_events._spans(mixed, np.array([True, False, True]))[1]) > _events._MANY
+
+
+@pytest.mark.parametrize(
+    ("column", "chosen", "words"),
+    [
+        ([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], "at most 2"),
+        ([1.0, 2.0, 3.0, 4.0], [0, 1, 1, 1], "at least 2"),
+        ([1.0, 2.0, 3.0, 4.0], [0, 1, 1, 0], "from 2 to 3"),
+        ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], "2.0 or 4.0"),
+        ([0.0, -0.0, 1.0], [0, 1, 0], "-0.0"),
+        ([math.nan, 0.0, 1.0], [1, 0, 0], "nan"),
+        ([math.nan, 0.0, 1.0, 2.0], [1, 0, 1, 1], "at least 1 or nan"),
+        ([math.nan, 0.0, 1.0, 2.0], [0, 0, 1, 1], "at least 1"),
+        ([math.nan, -math.nan, 0.0], [1, 1, 0], "nan or nan"),
+        ([math.nan, 0.0, 1.0, math.inf], [1, 1, 0, 0], "0.0 or nan"),
+        ([*range(10)], [1, 0] * 5, "0.0 or 2.0 or 4.0 or in one of 2 smaller ranges"),
+    ],
+)
+def test_values_are_put_into_words(column, chosen, words):
+    chosen = np.array(chosen, dtype=bool)
+    assert _events._named(*_events._spans(np.array(column, dtype=float), chosen)) == words
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        (([0, 1], [0, 2]), "record 1 is 1 or 2"),
+        ((np.arange(50), np.arange(50) + (np.arange(50) == 30)), "record 30 is 30 or 31"),
+        ((0, 1), "0 and 1"),
+        (([0], [1]), "[0] and [1]"),
+        (([0, 1], [1, 0]), "[0, 1] and [1, 0]"),
+        ((np.array(1), np.array(2)), "array(1) and array(2)"),
+        (("a" * 200, "b"), None),
+    ],
+)
+def test_a_pair_without_words_is_told_by_its_difference(pair, words):
+    found = report(lambda data: 0, 1.0, [pair], trials=100, rng=0).witness.difference
+    assert found == words if words else len(found) < 100
+    named = report(lambda data: 0, 1.0, [(*pair, "in my words")], trials=100, rng=0)
+    assert named.witness.difference == "in my words"
+
+
+# The object.
+
+
+@functools.cache
+def broken(delta=0.0):
+    pairs = tuple(map(tuple, pairs_by_replacement(ZEROS, [0, 1])))
+    return report(counts_twice, 1.0, pairs, trials=4000, delta=delta, rng=1)
+
+
+def test_the_sentence_has_the_numbers_that_make_the_case():
+    found, pair = broken(), broken().witness
+    words = found.sentence
+    assert str(found) == words
+    assert words.startswith(
+        "Violated: epsilon = 1 lets no event be more than 2.718 times as likely"
+    )
+    for said in (pair.difference, pair.event, f"{pair.hits:,} times in 2,000 runs"):
+        assert said in words
+    assert f"epsilon of at least {pair.lower_bound:.2f}, with confidence 0.95" in words
+    assert "and a probability of 0.01 besides" in broken(0.01).sentence
+    kept = report(count, 1.0, pairs_in_domain([(0,), (1,)]), trials=400, rng=1)
+    assert kept.sentence.startswith("Not refuted: no event showed an epsilon above 0.")
+    assert "That is no proof" in kept.sentence
+    assert f"{kept.limit:.2f}" in kept.sentence
+    assert "exp(800)" in _report._claim(800.0, 0.0)
+
+
+def test_the_table_has_a_row_a_pair_the_worst_first():
+    table = broken().table()
+    assert table.shape == (4, 6)
+    assert table.lower_bound.is_monotonic_decreasing
+    assert table.difference[0] == "record 3 replaced by 1"
+
+
+def test_the_bounds_of_the_table_have_four_decimals_and_are_still_bounds():
+    pairs = [broken().witness._replace(lower_bound=b) for b in (3.2e-15, 0.99999, 1.23456789)]
+    table = broken()._replace(pairs=tuple(pairs)).table()
+    assert table.lower_bound.tolist() == [1.2345, 0.9999, 0.0]
+    assert "e-" not in str(table[["lower_bound"]])
+
+
+def test_a_line_of_the_picture_ends_in_the_grey_just_where_the_claim_is_violated():
+    matplotlib = pytest.importorskip("matplotlib")
+    axes = broken().plot()
+    *_, region = axes.get_legend_handles_labels()
+    matplotlib.pyplot.close(axes.figure)
+    assert region == ["excluded by the claim", "guessing", "a pair, and its errors at most"]
+    ends = [line.get_xydata()[-1] for line in axes.lines[1:]]
+    excluded = [two < max(1 - math.e * one, math.exp(-1) * (1 - one)) for one, two in ends]
+    assert excluded == [pair.lower_bound > 1 for pair in broken().pairs]
+    assert broken().plot(axes) is axes
+
+
+def test_the_grey_region_is_what_the_claim_excludes():
+    matplotlib = pytest.importorskip("matplotlib")
+    axes = broken(0.01).plot()
+    corners = axes.collections[0].get_paths()[0].vertices
+    matplotlib.pyplot.close(axes.figure)
+    one, two = corners[corners[:, 1] > 0].T
+    exact = np.maximum(1 - 0.01 - math.e * one, (1 - 0.01 - one) / math.e)
+    assert two == pytest.approx(exact, abs=1e-12)
+    assert len(one) > 400
+
+
+def test_nobody_changes_a_report():
+    with pytest.raises(AttributeError):
+        broken().epsilon = 3.0
+    assert isinstance(broken(), Report)
+    assert _statistical.takes_rng(counts_twice)
