@@ -4,22 +4,26 @@ One record replaced takes 1 from a count and adds 1 to another. So noise for who
 2 / epsilon on every count hides it, however many categories there are (Dwork, McSherry, Nissim and
 Smith, 2006). The categories are public: one that was read off the records tells that somebody is in
 it.
+
+One count alone, of yes among answers of yes or no, moves by 1 at most. So half of that noise, of
+scale 1 / epsilon, hides it (`release_count`).
 """
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import as_array, check_integer, check_probability, check_real, check_rng
 from dpnotes._coins import discrete_laplace
-from dpnotes.release import _set_promise
-from dpnotes.unary_encoding import encode
+from dpnotes.release import Release, _set_promise
+from dpnotes.unary_encoding import _as_list, encode
 
 _NEIGHBOURS = "one record replaced; the number of records and the categories are public"
-# A coin's odds are rounded to doubles; this much of half of epsilon is more than that costs.
+# A coin's odds are rounded to doubles; this much of the rate of the noise is more than that costs.
 _SPARE = 1e-12
 # Scales of noise below 1 / 700 are no different: the counts come out as they are.
 _MOST_RATE = 700.0
@@ -174,22 +178,117 @@ def log_pmf(
     rate = _rate(_check_cost(epsilon))
     counts = encode(values, domain).sum(axis=0, dtype=np.int64)
     output = _check_outputs("output", output, counts.size)
-    # As doubles: the difference of two whole numbers of 64 bits may have 65.
-    distances = np.abs(output.astype(float) - counts).sum(axis=-1)
-    return counts.size * math.log(math.tanh(rate / 2)) - rate * distances
+    return _log_chances(output, counts, rate).sum(axis=-1)
 
 
-def margin(epsilon: float, categories: int = 1, *, confidence: float = 0.95) -> int:
+def release_count(
+    values: Sequence[bool], epsilon: float, *, rng: np.random.Generator | int | None = None
+) -> Release:
+    """Release how many values are True, with noise that hides any one record.
+
+    Parameters
+    ----------
+    values : sequence of bool, length n
+        The answer of each record: True or False, or 1 or 0.
+    epsilon : float
+        The privacy cost, at least 1e-9 and finite.
+    rng : Generator, int or None
+        Where the randomness comes from; None asks the system for a fresh start.
+
+    Returns
+    -------
+    Release
+        The noisy count, a whole number. It may be negative or above n.
+
+    Raises
+    ------
+    ValueError
+        If there are no values, one is not True, False, 1 or 0, or epsilon is out of range.
+    TypeError
+        If the values are not a sequence, or epsilon is not a number.
+
+    Notes
+    -----
+    A record that is replaced moves the count by 1 at most, and not two counts as in a histogram:
+    noise of whole numbers with probability proportional to ``exp(-epsilon |x|)`` is enough. It is
+    half of the noise of `release_histogram`. Where a record is added or taken away, the count moves
+    by 1 too, so it costs the same. The coins and the end of the noise are those of
+    `release_histogram`.
+
+    The number n of records is public, so the share of True is ``float(released) / n``, and as a
+    percentage 100 times that. It is within ``margin(epsilon, sensitivity=1) / n`` of the share
+    among these n records, and whom they stand for is another question.
+
+    Examples
+    --------
+    >>> released = release_count([True] * 700 + [False] * 300, epsilon=1.0, rng=0)
+    >>> abs(float(released) - 700) <= margin(1.0, sensitivity=1)
+    True
+    """
+    epsilon, count = _check_cost(epsilon), _count_true(values)
+    [noise] = discrete_laplace(1, 1 / _rate(epsilon, 1), check_rng(rng)).tolist()
+    return Release(
+        count + noise,
+        epsilon,
+        mechanism="discrete Laplace noise of scale 1 / epsilon",
+        neighbours="one record replaced; the number of records is public",
+    )
+
+
+def count_log_pmf(output: ArrayLike, values: Sequence[bool], epsilon: float) -> NDArray[np.float64]:
+    """Return the logarithm of the probability that a count comes out.
+
+    Parameters
+    ----------
+    output : array_like of int, shape () or (outputs,)
+        Counts that might be released.
+    values, epsilon
+        As in `release_count`.
+
+    Returns
+    -------
+    ndarray of float, shape () or (outputs,)
+        Natural logarithms of probabilities.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `release_count` does, and if the outputs are not whole numbers in one dimension.
+
+    Notes
+    -----
+    With r = epsilon (less 1e-12) the noise x has probability ``tanh(r / 2) exp(-r |x|)``.
+
+    Examples
+    --------
+    >>> one = count_log_pmf(3, [True, True], epsilon=1.0)
+    >>> other = count_log_pmf(3, [True, False], epsilon=1.0)
+    >>> round(float(one - other), 6)
+    1.0
+    """
+    rate, count = _rate(_check_cost(epsilon), 1), _count_true(values)
+    output = _check_whole("output", output)
+    if output.ndim > 1:
+        raise ValueError(f"output must have at most one dimension, got {output.ndim}")
+    return _log_chances(output, count, rate)
+
+
+def margin(
+    epsilon: float, categories: int = 1, *, confidence: float = 0.95, sensitivity: int = 2
+) -> int:
     """Return how far from the true counts all noisy counts are at most, with a given confidence.
 
     Parameters
     ----------
     epsilon : float
-        The privacy cost of the histogram, at least 1e-9 and finite.
+        The privacy cost of the release, at least 1e-9 and finite.
     categories : int
         For how many counts this is to hold at the same time, from 1 to 2**31.
     confidence : float
         How often it is to hold, strictly between 0 and 1.
+    sensitivity : {2, 1}
+        By how much one record moves all counts together: 2 for `release_histogram`, and 1 for
+        `release_count`.
 
     Returns
     -------
@@ -204,14 +303,18 @@ def margin(epsilon: float, categories: int = 1, *, confidence: float = 0.95) -> 
     Notes
     -----
     It depends on public numbers only, so it can be known before any release. With q =
-    exp(-epsilon / 2) the noise of a count is further than m with probability 2 q^(m + 1) / (1 + q).
+    exp(-epsilon / sensitivity) the noise of a count is further than m with probability
+    2 q^(m + 1) / (1 + q).
 
     Examples
     --------
     >>> margin(1.0), margin(0.1), margin(0.1, 14)
     (6, 60, 112)
+    >>> margin(0.1, sensitivity=1)
+    30
     """
-    rate = _rate(_check_cost(epsilon))
+    sensitivity = check_integer("sensitivity", sensitivity, low=1, high=2)
+    rate = _rate(_check_cost(epsilon), sensitivity)
     categories = check_integer("categories", categories, low=1, high=2**31)
     confidence = check_probability("confidence", confidence)
     each = -math.expm1(math.log(confidence) / categories)
@@ -224,8 +327,23 @@ def _check_cost(epsilon: float) -> float:
     return check_real("epsilon", epsilon, low=1e-9, allowed=allowed)
 
 
-def _rate(epsilon: float) -> float:
-    return min(epsilon / 2 - _SPARE, _MOST_RATE)
+def _rate(epsilon: float, sensitivity: int = 2) -> float:
+    return min(epsilon / sensitivity - _SPARE, _MOST_RATE)
+
+
+def _log_chances(output: NDArray, counts: ArrayLike, rate: float) -> NDArray[np.float64]:
+    """Return the logarithm of the probability of each count by itself."""
+    # As doubles: the difference of two whole numbers of 64 bits may have 65.
+    return math.log(math.tanh(rate / 2)) - rate * np.abs(output.astype(float) - counts)
+
+
+def _count_true(values: Sequence[bool]) -> int:
+    """Return how many values are True or 1; each is taken or refused for what it is itself."""
+    values = _as_list("values", values)
+    for value in values:
+        if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
+            raise ValueError("values must be True or False, or 1 or 0; a record is not")
+    return sum(map(int, values))
 
 
 def _check_domain(domain: Sequence[Hashable]) -> tuple[Hashable, ...]:
@@ -236,10 +354,15 @@ def _check_domain(domain: Sequence[Hashable]) -> tuple[Hashable, ...]:
     return tuple(domain.tolist() if hasattr(domain, "tolist") else domain)
 
 
-def _check_outputs(name: str, counts: ArrayLike, categories: int) -> NDArray:
+def _check_whole(name: str, counts: ArrayLike) -> NDArray:
     array = as_array(name, counts)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got dtype {array.dtype.type.__name__}")
+    return array
+
+
+def _check_outputs(name: str, counts: ArrayLike, categories: int) -> NDArray:
+    array = _check_whole(name, counts)
     if array.ndim not in (1, 2) or array.shape[-1] != categories:
         raise ValueError(f"{name} must have a count for each of the {categories} categories")
     return array

@@ -234,7 +234,7 @@ def perturb(
     (2, 3)
     """
     p, q = _check_pair(p, q)
-    kind = as_array("bits", bits).dtype
+    kind = as_array("bits", bits, with_booleans=True).dtype
     bits = _check_bits("bits", bits)
     if not _at_most_one(bits):
         raise ValueError("bits must have at most a single 1 in each row; a record has more")

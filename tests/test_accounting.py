@@ -56,6 +56,7 @@ def smallest_epsilon(losses, chances, delta):
 # Mechanisms of given epsilons.
 
 
+@pytest.mark.claim("accounting.compose", kind="enumeration")
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize(
     "epsilons", [[0.3], [0.5, 0.5, 0.5], [0.1, 0.7, 1.3, 0.7], [2.0, 0.01, 0.3, 0.3, 5.0]]
@@ -178,6 +179,7 @@ def test_the_costs_of_hardly_any_noise_meet_those_of_a_little_more():
 # Noise on numbers.
 
 
+@pytest.mark.claim("ac-thm-gauss", "accounting.gaussian_cost", kind="chosen cases")
 @pytest.mark.parametrize("mu", [1e-3, 0.05, 0.5, 1.0, 1.01, 3.0, 40.0])
 @pytest.mark.parametrize("delta", DELTAS)
 def test_gaussian_noise_costs_what_an_independent_accountant_says(mu, delta):
@@ -224,6 +226,14 @@ def test_the_least_noise_that_a_double_holds_costs_infinitely_much():
     assert float(compose_gaussian(5e-324, 0, 1e-5)) == 0.0
 
 
+@pytest.mark.claim("accounting.compose_gaussian", kind="chosen cases")
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-9), (1e-6, 1e-12), (1e-3, 1e-5)])
+def test_a_cost_near_zero_keeps_its_digits(epsilon, delta):
+    # One randomized response has delta = p (1 - exp(cost - epsilon)), where p is that of the truth.
+    expected = epsilon + math.log1p(-delta * (1 + math.exp(-epsilon)))
+    assert float(compose([epsilon], delta)) == pytest.approx(expected, rel=1e-13)
+
+
 def test_gaussian_answers_compose_to_one_with_less_noise():
     assert compose_gaussian(20.0, 400, 1e-6) == gaussian_cost(1.0, 1e-6)
     assert float(compose_gaussian(20.0, 0, 1e-6)) == 0.0
@@ -244,6 +254,7 @@ def laplace_losses(loss, queries, cells):
     return losses, np.maximum(together, 0.0)
 
 
+@pytest.mark.claim("accounting.compose_laplace", kind="quadrature with a bound")
 @pytest.mark.parametrize(
     ("loss", "queries"), [(0.05, 200), (0.5, 10), (2.0, 3), (0.01, 50), (6.0, 4), (2.5, 40)]
 )
@@ -266,6 +277,7 @@ def test_laplace_noise_costs_what_the_referee_computed():
         assert float(compose_laplace(scale, queries, 1e-5)) == pytest.approx(epsilon, abs=0.006)
 
 
+@pytest.mark.claim("accounting.laplace_rdp", kind="chosen cases")
 @pytest.mark.parametrize("loss", [1e-9, 1e-4, 0.05, 1.0, 30.0, 1e9])
 @pytest.mark.parametrize("moment", [2.0**-50, 1e-6, 0.5, 1.0, 40.0, 1e6, 1e99])
 def test_the_moment_of_laplace_noise_keeps_its_digits(loss, moment):
@@ -339,6 +351,7 @@ def test_the_rounding_of_many_losses_is_paid_for():
     assert float(compose_subsampled_gaussian(1.0, 0.01, 1000, 1e-10)) > unpaid
 
 
+@pytest.mark.claim("accounting.compose_subsampled_gaussian", kind="quadrature with a bound")
 @pytest.mark.parametrize(("sigma", "probability"), [(3.0, 0.1)])
 def test_one_batch_costs_no_less_than_the_integral_and_hardly_more(sigma, probability):
     pytest.importorskip("dp_accounting")
@@ -383,6 +396,7 @@ def together(mechanisms):
     return losses, chances
 
 
+@pytest.mark.claim("accounting.compose_bounded_range", kind="quadrature with a bound")
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (0.3, 1e-3), (2.5, 1e-6)])
 def test_fixed_questions_of_bounded_range_cost_the_worst_of_all_pairs_of_outputs(epsilon, delta):
     def cost_of(*choice):
@@ -427,6 +441,7 @@ def reached_by_adapting(epsilon, queries, total, cells):
     return float(value[0])
 
 
+@pytest.mark.claim("accounting.compose_bounded_range", kind="quadrature with a bound")
 @pytest.mark.parametrize(("epsilon", "queries"), [(1.0, 4), (0.4, 12), (0.1, 40)])
 def test_the_adaptive_bound_lies_just_above_what_an_adversary_reaches(epsilon, queries):
     bound = float(compose_bounded_range(epsilon, queries, 1e-4))
@@ -517,6 +532,8 @@ def test_no_mechanism_of_two_outputs_has_more_divergence_than_its_zcdp(epsilon):
 # Rényi divergences.
 
 
+@pytest.mark.claim("accounting.best_epsilon", kind="chosen cases")
+@pytest.mark.claim("accounting.epsilon_from_rdp", kind="chosen cases")
 def test_the_conversion_agrees_with_an_independent_accountant():
     rdp_module = pytest.importorskip("dp_accounting.rdp")
     rng = np.random.default_rng(3)
@@ -530,6 +547,7 @@ def test_the_conversion_agrees_with_an_independent_accountant():
         assert own_order == order or epsilon == 0
 
 
+@pytest.mark.claim("pt-tail", "accounting.epsilon_from_rdp", kind="enumeration")
 def test_a_rényi_bound_is_never_below_the_truth():
     losses, chances = randomized_responses(np.full(10, 0.4))
     for delta in DELTAS:
@@ -549,6 +567,7 @@ def test_the_default_orders_are_sorted_unique_and_dense_enough_for_zcdp():
         assert found == pytest.approx(float(epsilon_from_zcdp(rho, 1e-6)), rel=1e-3)
 
 
+@pytest.mark.claim("accounting.epsilon_from_zcdp", kind="chosen cases")
 def test_the_zcdp_conversion_is_the_best_of_all_orders():
     orders = 1 + np.geomspace(1e-4, 1e8, 200_001)
     for rho in (0.0, 1e-9, 1e-3, 0.125, 3.0, 500.0):

@@ -404,6 +404,7 @@ def is_tight(lie, epsilon, others):
     return below <= Decimal(epsilon) < above
 
 
+@pytest.mark.claim("randomized_response.privatize", kind="chosen cases")
 @pytest.mark.parametrize("others", [1, 2, 3, 13, 255, 1000])
 def test_the_lie_costs_at_most_epsilon_and_a_rarer_one_would_cost_more(others):
     for epsilon in [*np.geomspace(1e-9, 700, 60).tolist(), math.log(3), 0.5, 1.0, 2.0]:
@@ -674,6 +675,35 @@ def test_next_to_no_noise_is_zero():
 # Noise for real numbers.
 
 
+class OneEnd:
+    """A generator of an unknown kind, whose words are all the lowest or all the highest."""
+
+    def __init__(self, lowest):
+        self.lowest = lowest
+
+    def integers(self, low, high, size, dtype):
+        return np.full(size, low if self.lowest else high - 1, dtype=dtype)
+
+
+def test_any_byte_may_come_from_an_unknown_generator():
+    assert draw_bytes(9, OneEnd(lowest=True)).tolist() == [0] * 9
+    assert draw_bytes(9, OneEnd(lowest=False)).tolist() == [255] * 9
+
+
+def test_a_seed_gives_its_bytes_to_65536_coins_at_a_time_and_524288_settle_their_ties(monkeypatch):
+    sizes = []
+
+    def draw(size, rng):
+        sizes.append(size)
+        return np.full(size, 85, dtype=np.uint8)  # a tie for a coin of 1/3
+
+    monkeypatch.setattr(_coins, "draw_bytes", draw)
+    monkeypatch.setattr(_coins, "_split", lambda p: (85, 0.5) if p == 1 / 3 else (128, 0.0))
+    part, block = 65_536, 524_288
+    flip_either(np.zeros(block + 1, dtype=bool), 1 / 3, 1 / 3, None)
+    assert sizes == 2 * ([part] * 8) + [1, 1]
+
+
 class Dictated:
     """A generator whose bytes spell given whole numbers."""
 
@@ -694,8 +724,9 @@ def test_laplace_noise_has_no_largest_value():
     assert float(twice) == pytest.approx(257 * math.log(2))
 
 
-def test_laplace_noise_has_more_digits_than_any_grid():
-    word = 0x9E3779B97F4A7C15 << 190
+# Beside the smallest number that is kept, half of a cell is a digit that a double would not show.
+@pytest.mark.parametrize("word", [0x9E3779B97F4A7C15 << 190, 2**128])
+def test_laplace_noise_has_more_digits_than_any_grid(word):
     with localcontext(Context(prec=90)):
         expected = -((Decimal(2 * word + 1) / 2**257).ln())
     assert abs(laplace(Dictated(word, 0)) - Fraction(expected)) < Fraction(1, 10**55)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from dpnotes import audit, histogram
-from dpnotes.histogram import HistogramRelease, log_pmf, margin, release_histogram
+from dpnotes.histogram import (
+    HistogramRelease,
+    count_log_pmf,
+    log_pmf,
+    margin,
+    release_count,
+    release_histogram,
+)
 
 DRINKS = ["coffee", "tea", "water"]
 PROMISE = {"mechanism": "discrete Laplace noise", "neighbours": "one record replaced"}
@@ -23,6 +30,7 @@ def boxes(n, radius):
     return np.array(list(itertools.product(range(-radius, n + radius + 1), repeat=len(DRINKS))))
 
 
+@pytest.mark.claim("histogram.release_histogram", kind="enumeration")
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0])
 def test_no_output_is_more_than_epsilon_more_likely_and_the_worst_is_nearly_that(epsilon):
     outputs = boxes(2, 3)
@@ -36,8 +44,27 @@ def test_no_output_is_more_than_epsilon_more_likely_and_the_worst_is_nearly_that
     assert epsilon - 3e-12 <= worst <= epsilon
 
 
+@pytest.mark.claim("histogram.release_count", kind="enumeration")
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0])
+def test_no_count_is_more_than_epsilon_more_likely_and_the_worst_is_nearly_that(epsilon, n):
+    outputs = np.arange(-9, n + 10)
+    worst = max(
+        np.abs(
+            count_log_pmf(outputs, [one, *rest], epsilon)
+            - count_log_pmf(outputs, [not one, *rest], epsilon)
+        ).max()
+        for one, *rest in itertools.product([False, True], repeat=n)
+    )
+    assert epsilon - 2e-12 <= worst <= epsilon
+
+
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1.0])
-def test_the_rounding_of_coins_is_paid_for(monkeypatch, epsilon):
+@pytest.mark.parametrize(
+    ("release", "arguments", "sensitivity"),
+    [(release_histogram, (["tea"], DRINKS), 2), (release_count, ([True],), 1)],
+)
+def test_the_rounding_of_coins_is_paid_for(monkeypatch, release, arguments, sensitivity, epsilon):
     scales = []
 
     def none(size, scale, rng):
@@ -45,17 +72,21 @@ def test_the_rounding_of_coins_is_paid_for(monkeypatch, epsilon):
         return np.zeros(size, dtype=np.int64)
 
     monkeypatch.setattr(histogram, "discrete_laplace", none)
-    release_histogram(["tea"], DRINKS, epsilon)
-    # The worst rounding of an exponential of at most 700, twice, and of the odds of two numbers.
-    assert 2 * (1 / scales[0] + 700 * 2.0**-53) + 1e-13 <= epsilon
-    assert scales[0] == pytest.approx(2 / epsilon, rel=0.003)
+    release(*arguments, epsilon)
+    # The worst rounding of an exponential of at most 700, for each step by which a record moves
+    # the counts, and of the odds of two numbers.
+    assert sensitivity * (1 / scales[0] + 700 * 2.0**-53) + 1e-13 <= epsilon
+    assert scales[0] == pytest.approx(sensitivity / epsilon, rel=0.003)
 
 
 def test_probabilities_sum_to_one():
     outputs = boxes(0, 25)
     assert np.exp(log_pmf(outputs, ["tea"], DRINKS, 1.5)).sum() == pytest.approx(1, abs=1e-7)
+    counts = np.exp(count_log_pmf(np.arange(-40, 42), [True, False], 1.0))
+    assert counts.sum() == pytest.approx(1, abs=1e-15)
 
 
+@pytest.mark.claim("histogram.release_histogram", kind="simulation with its error")
 def test_what_is_released_has_the_stated_distribution():
     rng, outputs = np.random.default_rng(1), boxes(1, 2)
     released = np.array(
@@ -64,6 +95,37 @@ def test_what_is_released_has_the_stated_distribution():
     seen = [np.count_nonzero((released == output).all(axis=1)) for output in outputs]
     chances = np.exp(log_pmf(outputs, ["tea"], DRINKS, 2.0))
     assert laws.counts_fit([*seen, 6000 - sum(seen)], [*chances, 1 - chances.sum()])
+
+
+@pytest.mark.claim("histogram.release_count", kind="simulation with its error")
+def test_a_count_that_is_released_has_the_stated_distribution():
+    rng, outputs = np.random.default_rng(5), np.arange(-4, 8)
+    values = [True, False, 1, 0, np.True_]
+    released = np.array([float(release_count(values, 1.0, rng=rng)) for _ in range(6000)])
+    seen = [np.count_nonzero(released == output) for output in outputs]
+    chances = np.exp(count_log_pmf(outputs, values, 1.0))
+    assert laws.counts_fit([*seen, 6000 - sum(seen)], [*chances, 1 - chances.sum()])
+
+
+def test_a_count_is_as_a_histogram_of_one_category_at_twice_the_cost():
+    outputs = np.arange(-9, 10)
+    for epsilon in (1e-9, 0.1, 3.0):
+        count = count_log_pmf(outputs, [True], epsilon)
+        assert (count == log_pmf(outputs[:, None], ["a"], ["a"], 2 * epsilon)).all()
+        assert margin(epsilon, sensitivity=1) == margin(2 * epsilon)
+
+
+def test_the_answers_decide_nothing_but_the_count():
+    seen = set()
+    for values in itertools.product([False, True], repeat=3):
+        rng = np.random.default_rng(3)
+        released = release_count(values, 0.3, rng=rng)
+        noise = released.value - sum(values)
+        promise = (released.epsilon, released.delta, released.mechanism, released.neighbours)
+        seen.add((noise, promise, str(rng.bit_generator.state)))
+    [(noise, (epsilon, delta, _, neighbours), _)] = seen
+    assert (noise.is_integer(), epsilon, delta) == (True, 0.3, 0.0)
+    assert "replaced" in neighbours
 
 
 def test_an_audit_that_knows_no_formula_finds_most_of_the_cost_and_never_more():
@@ -104,7 +166,8 @@ def test_the_margin_is_the_smallest_that_holds_as_often_as_it_says(epsilon, cate
 def test_no_epsilon_is_too_large():
     released = release_histogram(["tea"] * 3, DRINKS, 1.7e308, rng=0)
     assert released.value == (0, 3, 0)
-    assert margin(1.7e308) == 0
+    assert margin(1.7e308) == margin(1.7e308, sensitivity=1) == 0
+    assert release_count([True, False, True], 1.7e308, rng=0).value == 2.0
 
 
 def test_values_and_categories_may_be_arrays_and_categories_whatever_can_be_gone_through():

@@ -1,5 +1,9 @@
-"""The planted bugs still fit the code; `make full` plants each and sees that a test notices."""
+"""The planted bugs still fit the code; `make mutants` plants each and sees that a test notices.
 
+CI plants the tenth whose turn it is, and all of them once a week.
+"""
+
+import datetime
 import importlib.util
 from pathlib import Path
 
@@ -27,6 +31,44 @@ def test_a_planted_bug_changes_a_passage_that_stands_once_in_its_file(bug):
 def test_the_lists_hold_bugs_and_none_twice():
     planted = [(bug["file"], bug["old"], bug["new"]) for bug in BUGS]
     assert len(planted) == len(set(planted)) >= 60
+
+
+@pytest.mark.parametrize("parts", [1, 3, 10])
+def test_the_parts_are_the_whole_and_have_nothing_in_common(parts):
+    found = [BUGS[run.part_of(f"{k}/{parts}")] for k in range(1, parts + 1)]
+    whats = [(bug["list"], bug["what"]) for part in found for bug in part]
+    assert sorted(whats) == sorted((bug["list"], bug["what"]) for bug in BUGS)
+    assert len(whats) == len(set(whats))
+    assert max(map(len, found)) - min(map(len, found)) <= 1
+
+
+def test_ten_days_in_a_row_have_the_turn_of_every_tenth_at_the_turn_of_the_year_too():
+    new_year = datetime.date(2027, 1, 1).toordinal()
+    days = range(new_year - 5, new_year + 5)
+    turns = [run.part_of("today/10", day) for day in days]
+    assert sorted(turn.start for turn in turns) == list(range(10))
+    assert {(turn.stop, turn.step) for turn in turns} == {(None, 10)}
+    assert run.part_of("today/1") == slice(0, None, 1)
+
+
+@pytest.mark.parametrize("part", ["0/10", "11/10", "-1/10", "3", "3/", "x/10", "today/0", "1/0"])
+def test_a_part_that_is_none_is_refused(part, capsys):
+    with pytest.raises(SystemExit):
+        run.main([f"--part={part}"])
+    assert "--part" in capsys.readouterr().err
+
+
+def test_only_the_bugs_of_a_part_are_planted(monkeypatch, capsys):
+    planted = []
+
+    def examine(chosen, workers):
+        planted.extend(chosen)
+        return [(bug, "FAILED") for bug in chosen]
+
+    monkeypatch.setattr(run, "examine", examine)
+    assert run.main(["pate", "coins", "--part", "2/10"]) == 0
+    assert planted == run.bugs(["pate", "coins"])[1::10]
+    assert f"{len(planted)} bugs planted, 0 not noticed." in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -85,6 +127,19 @@ def test_an_unknown_list_is_refused_by_name(capsys):
 def test_a_bug_that_no_longer_fits_is_refused(small):
     with pytest.raises(ValueError, match="must hold the passage"):
         run.plant(small | {"what": "gone", "old": "4 * x", "new": ""}, run.ROOT)
+
+
+def test_a_copy_is_given_back_as_it_was_even_where_something_fails(small, tmp_path):
+    (tmp_path / "bench").mkdir()
+    bench = run.Bench(tmp_path / "bench", 1)
+    wrong = small | {"what": "three times", "new": "3 * x"}
+    with pytest.raises(ValueError, match="must hold the passage"):
+        bench.told(wrong | {"old": "4 * x"}, small["tests"], 60)
+    with pytest.raises(RuntimeError, match="must pass on the package as it is"):
+        bench.limit(["tests/test_nowhere.py"])
+    assert "test_double" in bench.told(wrong, small["tests"], 60)
+    assert bench.limit(small["tests"]) >= run.SHORTEST
+    assert bench.copies.qsize() == 1
 
 
 def test_tests_that_fail_without_a_bug_are_no_measure(small):

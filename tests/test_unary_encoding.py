@@ -54,6 +54,7 @@ def as_number(bits):
 # The parameters and the distribution.
 
 
+@pytest.mark.claim("ue-thm-epsilon", kind="enumeration")
 @given(pair=pairs, categories=st.integers(2, 7))
 @example(pair=(0.75, 0.25), categories=12)
 @example(pair=(1e-6, 1e-9), categories=3)
@@ -91,6 +92,7 @@ def test_an_answer_of_all_zeros_is_as_private_as_any(pair, categories):
     assert exact_epsilon(distribution) == pytest.approx(costs, rel=1e-9)
 
 
+@pytest.mark.claim("ue-thm-epsilon", kind="enumeration")
 @pytest.mark.parametrize(("p", "q"), PAIRS)
 def test_the_distribution_is_that_of_independent_bits(p, q):
     distribution = output_distribution(3, p, q)
@@ -106,6 +108,7 @@ def exact_odds(p, q):
     return p * (1 - q) / ((1 - p) * q)
 
 
+@pytest.mark.claim("unary_encoding.epsilon", kind="chosen cases")
 @given(pair=pairs)
 def test_epsilon_is_the_log_of_the_exact_odds(pair):
     assert epsilon(*pair) == pytest.approx(math.log(exact_odds(*pair)), rel=1e-12, abs=1e-14)
@@ -125,6 +128,7 @@ def test_the_epsilon_of_the_source_is_log_9():
     assert epsilon(0.75, 0.25) == pytest.approx(math.log(9), rel=1e-15)
 
 
+@pytest.mark.claim("unary_encoding.probabilities", kind="chosen cases")
 @given(cost=st.floats(1e-6, 60), scheme=st.sampled_from(["optimized", "symmetric"]))
 @example(cost=math.log(3), scheme="optimized")
 @example(cost=1e-9, scheme="symmetric")
@@ -320,6 +324,7 @@ def reports_over_all_draws(monkeypatch, row, p, q):
     return np.bincount(as_number(reports), minlength=4)
 
 
+@pytest.mark.claim("unary_encoding.perturb", kind="all cases in exact numbers")
 @pytest.mark.parametrize(("p", "q"), [(0.75, 0.25), (0.5, 1 / 256), (255 / 256, 31 / 256)])
 def test_over_all_draws_a_report_has_exactly_its_distribution(monkeypatch, p, q):
     for row, distribution in zip(
@@ -539,6 +544,7 @@ def distribution_of_ones(members, people, p, q):
     return np.convolve(own, stats.binom(people - members, q).pmf(np.arange(people - members + 1)))
 
 
+@pytest.mark.claim("unary_encoding.simulate_ones", kind="simulation with its error")
 @pytest.mark.parametrize("counts", [[3, 2, 1], [0, 6, 0], [1, 1, 0]])
 def test_the_simulation_has_the_distribution_of_perturbing_and_counting(counts):
     p, q, n, trials = 0.6, 0.2, 6, 6_000

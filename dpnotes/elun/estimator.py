@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dpnotes._checks import (
     as_array,
     as_floats,
+    as_objects,
     check_choice,
     check_epsilon,
     check_flag,
     check_integer,
     check_seed,
     is_finite,
-    kind_of,
     shown,
 )
 from dpnotes.elun._checks import check_size
@@ -658,6 +658,10 @@ def _optimum(
     return fitted(over_points(rows @ noise.T, equal))
 
 
+_COMPLEX = (complex, np.complexfloating)
+_NO_NUMBERS = (str, bytes, bytearray, np.datetime64, np.timedelta64)
+
+
 def _validated(
     model: PrivateLogisticRegression, X: ArrayLike, *y: ArrayLike, reset: bool = True
 ) -> Any:  # noqa: ANN401
@@ -669,8 +673,7 @@ def _validated(
         raise ValueError(
             f"X must be two-dimensional, got shape {array.shape}. Reshape your data, a record a row"
         )
-    for labels in y:
-        _unquoted("y", labels)
+    y = tuple(_unmixed(labels) for labels in y)
     if array.dtype.kind == "f" and isinstance(array, np.ndarray) and not is_finite(array):
         raise ValueError(
             "X must hold finite numbers, no NaN and no inf, and a record does not. A mean of the "
@@ -686,21 +689,35 @@ def _unquoted(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     foreign = kind in "biufc" and not isinstance(values, np.ndarray)
     array = values if foreign else as_array(name, values, with_booleans=True)
-    if array.dtype.kind == "c":
+    if array.dtype.kind == "c" or (array.dtype.kind == "O" and _any_of(array, _COMPLEX)):
         raise ValueError(f"{name} must hold real numbers. Complex data not supported")
     return array
 
 
+def _unmixed(labels: ArrayLike) -> Any:  # noqa: ANN401
+    """Check labels, and return those of a list as they are where numpy would make text of numbers.
+
+    Otherwise a number would be a label or none, depending on what the other records are.
+    """
+    if _unquoted("y", labels).dtype.kind not in "US" or not isinstance(labels, list | tuple):
+        return labels
+    entries = as_objects(labels)
+    return labels if len(set(map(type, entries.flat))) == 1 else entries
+
+
 def _check_convertible(array: NDArray) -> None:
-    message = f"X must hold numbers, got {kind_of(array)}"
-    if array.dtype.kind != "O":
+    """Refuse what is no number, each record by itself; numpy reads text and dates as numbers."""
+    message = "X must hold numbers, and a record does not"
+    if array.dtype.kind != "O" or _any_of(array, _NO_NUMBERS):
         raise TypeError(message)
-    if any(isinstance(value, complex | np.complexfloating) for value in array.flat):
-        raise ValueError("X must hold real numbers. Complex data not supported")
     try:
         as_floats(array)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(message) from None
+
+
+def _any_of(array: NDArray, types: tuple[type, ...]) -> bool:
+    return any(isinstance(value, types) for value in array.flat)
 
 
 def _check_words(model: PrivateLogisticRegression) -> str:

@@ -22,8 +22,12 @@ def check_votes(votes: ArrayLike, *, at_least: int = 0) -> tuple[np.ndarray, boo
     if array.dtype.kind == "f":
         # The largest number of votes, and its like, do not fit the smaller floats.
         array = array.astype(np.promote_types(array.dtype, float))
-    if not np.all((array >= 0) & (array <= MOST_VOTES) & (array == np.rint(array))):
-        raise ValueError(f"votes must be whole numbers from 0 to {MOST_VOTES}; a record is not")
+    whole = bool(np.all((array >= 0) & (array <= MOST_VOTES) & (array == np.rint(array))))
+    # The sum is that of the teachers, and public; of a class alone the limit would tell the votes.
+    if not whole or int(array.sum(axis=-1, dtype=float).max(initial=0)) > MOST_VOTES:
+        raise ValueError(
+            f"votes must be whole numbers of which a query has {MOST_VOTES} at most, and are not"
+        )
     return np.atleast_2d(array.astype(np.int64)), array.ndim == 1
 
 

@@ -2,6 +2,8 @@
 
     python tests/mutants/run.py            every bug of every list
     python tests/mutants/run.py pate elun  the bugs of these lists
+    python tests/mutants/run.py --part 3/10  every tenth bug, from the third on
+    python tests/mutants/run.py --part today/10  the tenth whose turn it is; ten days have them all
 
 A list is a TOML file in this folder, NAME.toml. It says which tests are to notice its bugs, and
 each bug is a passage of one file and what stands there instead::
@@ -30,6 +32,8 @@ import tempfile
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -48,6 +52,21 @@ def bugs(names=(), folder=LISTS):
             listed = tomllib.loads(path.read_text(encoding="utf-8"))
             found += [{"list": path.stem, "tests": listed["tests"], **bug} for bug in listed["bug"]]
     return found
+
+
+def part_of(text, day=None):
+    """Read "3/10", or "today/10", as a slice: every tenth bug, so each list has some in each part.
+
+    Day is the day's number and, left out, that of today in UTC.
+    """
+    which, _, parts = text.partition("/")
+    parts = int(parts)
+    if which == "today":
+        day = datetime.now(UTC).toordinal() if day is None else day
+        which = day % max(1, parts) + 1
+    if not 1 <= int(which) <= parts:
+        raise ValueError(f"a part is one of 1 to {parts}")
+    return slice(int(which) - 1, None, parts)
 
 
 def plant(bug, root):
@@ -98,24 +117,31 @@ class Bench:
             copy(place)
             self.copies.put(place)
 
+    @contextmanager
+    def lent(self):
+        """Lend a copy that nobody else works in, and take it back whatever happens."""
+        place = self.copies.get()
+        try:
+            yield place
+        finally:
+            self.copies.put(place)
+
     def limit(self, tests):
         """Run tests on the package as it is, and return how long they may take with a bug."""
-        place, began = self.copies.get(), time.monotonic()
-        told = fails(tests, place)
-        self.copies.put(place)
-        if told:
-            raise RuntimeError(f"the tests must pass on the package as it is: {told}")
-        return max(SHORTEST, 10 * (time.monotonic() - began))
+        with self.lent() as place:
+            began = time.monotonic()
+            if told := fails(tests, place):
+                raise RuntimeError(f"the tests must pass on the package as it is: {told}")
+            return max(SHORTEST, 10 * (time.monotonic() - began))
 
     def told(self, bug, tests, limit):
         """Plant a bug, run tests, and take it out again."""
-        place = self.copies.get()
-        text = plant(bug, place)
-        try:
-            return fails(tests, place, limit)
-        finally:
-            (place / bug["file"]).write_text(text, encoding="utf-8")
-            self.copies.put(place)
+        with self.lent() as place:
+            text = plant(bug, place)
+            try:
+                return fails(tests, place, limit)
+            finally:
+                (place / bug["file"]).write_text(text, encoding="utf-8")
 
 
 def _file(test):
@@ -181,10 +207,12 @@ def main(arguments=None):
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help=workers)
     recorded = "write beside each bug the test that noticed it, to be asked first from then on"
     parser.add_argument("--record", action="store_true", help=recorded)
+    part = "K/N: every Nth bug from the Kth on; today/N: the part whose turn it is today"
+    parser.add_argument("--part", type=part_of, default=slice(None), metavar="K/N", help=part)
     options = parser.parse_args(arguments)
     if unknown := sorted({*options.lists} - {*known}):
         parser.error(f"no such list: {', '.join(unknown)} (there are: {', '.join(known)})")
-    chosen = bugs(options.lists)
+    chosen = bugs(options.lists)[options.part]
     survivors = 0
     for bug, told in examine(chosen, options.workers):
         survivors += told is None

@@ -1,0 +1,338 @@
+"""Whether data are refused, and in which words, depends on each record by itself.
+
+A refusal is an output. If it depended on the records together, two data sets of valid records that
+differ in one would be told apart by it, whatever the noise is. So for every function that draws,
+or fits, from records: a data set is taken if each of its records is (a data set of nothing else
+is taken), and refused in the words that one of its records has by itself.
+"""
+
+import dataclasses
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from refusals._tables import SECRET, SECRET_WORD
+from test_checks import (
+    DRAWING,
+    JUNK,
+    LISTS,
+    MAY_HOLD_NAN,
+    check_outcome,
+    find,
+    holds_nan,
+    short_name,
+)
+
+# Records of any type, inside and outside of the usual domains.
+NUMBERS = [
+    *(0, 1, 2, -1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 + 1, -(2**63), 10**400, SECRET),
+    *(0.0, -0.0, 0.5, 1.0, 1.5, -1.0, 5e-324, 1e308, math.nan, math.inf, -math.inf),
+    *(True, False, np.True_, np.int8(1), np.int8(-1), np.uint8(1), np.uint64(0), np.uint64(1)),
+    *(np.uint64(2**64 - 1), np.int64(1), np.float16(0.5), np.float32(0.5), np.float64(1.0)),
+    *(np.longdouble("0.5"), np.longdouble("1e400"), np.complex128(1), 1j),
+    *(Fraction(1, 2), Fraction(1), Decimal(1), strategies.Int(1), strategies.Float(0.5)),
+]
+OTHERS = [
+    "",
+    "1",
+    "tea",
+    "coffee",
+    SECRET_WORD,
+    b"1",
+    None,
+    ...,
+    np.str_("tea"),
+    strategies.Str("1"),
+]
+ENTRIES = NUMBERS + OTHERS
+ROWS = [
+    *(
+        [0, 1],
+        [1, 0],
+        [1, 1],
+        [0, 0],
+        [True, False],
+        [np.uint64(1), 0],
+        [2, 0],
+        [-1, 1],
+        [1.0, 0.0],
+    ),
+    *(
+        [0.5, 1e308],
+        [math.nan, 0.0],
+        [math.inf, 1.0],
+        [1e100, 0],
+        [1e101, 0],
+        [2**63, 0],
+        ["1", "0"],
+    ),
+    *([None, 1], (0, 1), np.array([0, 1]), np.array([1, 0], dtype=np.uint64), [True, 1]),
+    *(np.array([True, False]), np.array([0.5, 0.25], dtype=np.longdouble), [1j, 0], [10**400, 0]),
+]
+# What holds the records, and which there may be.
+PRIVATE = {
+    "elun.PrivateLogisticRegression.fit": {"X": ROWS, "y": ENTRIES},
+    "exponential_mechanism.release_median": {"values": ENTRIES},
+    "histogram.release_count": {"values": ENTRIES},
+    "histogram.release_histogram": {"values": ENTRIES},
+    "label_privacy.exponential": {"labels": ENTRIES},
+    "label_privacy.privatize": {"labels": ENTRIES},
+    "noisy_gradient_descent.fit": {"features": ROWS, "labels": ENTRIES},
+    "private_auc.release_auc": {"labels": ENTRIES, "scores": ENTRIES},
+    "private_auc.release_average_precision": {"labels": ENTRIES, "scores": ENTRIES},
+    "private_confusion.release_confusion_matrix": {"labels": ENTRIES, "predictions": ENTRIES},
+    "randomized_response.privatize": {"values": ENTRIES},
+    "randomized_response.two_coin": {"values": ENTRIES},
+    "unary_encoding.encode": {"values": ENTRIES},
+    "unary_encoding.perturb": {"bits": ROWS},
+}
+# Functions that draw, and why no record of theirs can be exchanged for another.
+WITHOUT_RECORDS = {
+    "audit.epsilon_lower_bound": "an attack on a mechanism",
+    "audit.report": "an attack on a mechanism",
+    "elun.coordinate_laplace_noise": "noise",
+    "elun.l2_laplace_noise": "noise",
+    "exponential_mechanism.above_threshold": "answers to queries, each about all records",
+    "exponential_mechanism.permute_and_flip": "utilities, each of all records",
+    "exponential_mechanism.sample": "utilities, each of all records",
+    "pate.ConfidentGNMax.answer": "votes, each a count",
+    "pate.GNMax.answer": "votes, each a count",
+    "pate.GumbelMax.answer": "votes, each a count",
+    "pate.LNMax.answer": "votes, each a count",
+    "pate.partition": "places of records",
+    "pate.release_cost": "votes, each a count",
+    "private_auc.MetricNoise.draw": "noise",
+    "training.patch_features": "images of one array",
+    "unary_encoding.simulate_ones": "no mechanism: a simulation of one from the counts",
+}
+
+
+def test_every_function_that_draws_is_asked_or_has_no_records():
+    names = {f"{short_name(case.values[0])}.{case.values[1]}" for case in DRAWING}
+    assert names - PRIVATE.keys() == WITHOUT_RECORDS.keys()
+
+
+MODULES = {short_name(module): module for module in LISTS}
+
+
+def outcome(name, columns):
+    """Return what a caller sees but for the noise: the kind of result, or a refusal's words."""
+    module, _, function = name.partition(".")
+    arguments = LISTS[MODULES[module]].WORKING_CALLS[function] | columns
+    try:
+        result = find(MODULES[module], function)(**arguments)
+    except (TypeError, ValueError) as refusal:
+        return type(refusal), str(refusal)
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"an extra is not installed: {missing}")
+    assert not holds_nan(result)
+    return type(result), kinds_in(result)
+
+
+def is_refusal(seen):
+    return issubclass(seen[0], Exception)
+
+
+def kinds_in(result):
+    """Return the types of the parts of a result, with the shapes of arrays."""
+    if isinstance(result, np.ndarray):
+        return result.dtype.kind, result.shape
+    if dataclasses.is_dataclass(result):
+        result = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+        return {name: kinds_in(value) for name, value in result.items()}
+    return type(result)
+
+
+SIZE = 4
+unhurried = {"deadline": None, "database": None, "suppress_health_check": [*HealthCheck]}
+
+
+def columns_of(name, records, container):
+    return {
+        parameter: container(entries)
+        for parameter, entries in zip(PRIVATE[name], zip(*records, strict=True), strict=True)
+    }
+
+
+def check_neighbours(name, records, other, container):
+    """Compare a data set with its neighbour, whose last record is the other one."""
+
+    def seen_of(data):
+        return outcome(name, columns_of(name, data, container))
+
+    def by_itself(record):
+        return seen_of([record] * SIZE)
+
+    neighbour = [*records[:-1], other]
+    first, second = seen_of(records), seen_of(neighbour)
+    for data, seen in ((records, first), (neighbour, second)):
+        refusals = [alone for alone in map(by_itself, data) if is_refusal(alone)]
+        assert is_refusal(seen) == bool(refusals)
+        assert not refusals or seen[0] in {kind for kind, _ in refusals}
+    if types_of(records[-1]) == types_of(other) and by_itself(records[-1]) == by_itself(other):
+        assert first == second
+
+
+def types_of(value):
+    """Return the types in a record, which anybody may know."""
+    if isinstance(value, list | tuple):
+        return type(value), *map(types_of, value)
+    return (type(value), value.dtype) if isinstance(value, np.ndarray) else type(value)
+
+
+def ask(name, pools, containers, data):
+    """Draw a data set and its neighbour, and compare what is seen of them."""
+    record = st.tuples(*map(st.sampled_from, pools))
+    # Of few kinds, so that many data sets hold valid records only.
+    kinds = data.draw(st.lists(record, min_size=2, max_size=3), label="kinds of records")
+    records = data.draw(st.lists(st.sampled_from(kinds), min_size=SIZE, max_size=SIZE))
+    other, container = data.draw(st.sampled_from(kinds)), data.draw(st.sampled_from(containers))
+    check_neighbours(name, records, other, container)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@settings(max_examples=40, derandomize=True, **unhurried)
+@given(data=st.data())
+def test_a_refusal_tells_no_two_valid_records_of_a_list_apart(name, data):
+    ask(name, PRIVATE[name].values(), [list, tuple], data)
+
+
+SOME = [0.0, 1.0, 0.5, -1.0, 2.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e308]
+WHOLE = [0, 1, 2, -1, 5, 127]
+ARRAYS = {
+    **dict.fromkeys(["f2", "f4", "f8", "g", "c16"], SOME),
+    **dict.fromkeys(["i1", "i8", ">i2"], WHOLE),
+    "u1": [0, 1, 2, 255],
+    "u8": [0, 1, 2, 2**63],
+    "?": [False, True],
+    "U9": ["tea", "coffee", "1", "", SECRET_WORD],
+    "O": [0, 1, -1, 0.5, math.nan, None, True, "tea", 10**400],
+}
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@settings(max_examples=40, derandomize=True, **unhurried)
+@given(data=st.data())
+def test_a_refusal_tells_no_two_valid_records_of_an_array_apart(name, data):
+    kind = data.draw(st.sampled_from(sorted(ARRAYS)), label="type of the array")
+    rows = [[first, second] for first in ARRAYS[kind] for second in ARRAYS[kind]]
+    pools = [ARRAYS[kind] if pool is ENTRIES else rows for pool in PRIVATE[name].values()]
+    with np.errstate(over="ignore"):
+        ask(name, pools, [lambda entries: np.array(entries, dtype=kind)], data)
+
+
+MECHANISMS = [name for name in WITHOUT_RECORDS if name.endswith(".answer")]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@settings(max_examples=40, derandomize=True, **unhurried)
+@given(
+    votes=st.lists(st.sampled_from([0, 1, 2, 250, 2**31 - 1, 2**31]), min_size=2, max_size=4),
+    places=st.permutations(range(4)),
+)
+def test_a_vote_that_moves_changes_no_refusal(name, votes, places):
+    giver, taker = [place for place in places if place < len(votes)][:2]
+    moved = list(votes)
+    moved[giver], moved[taker] = moved[giver] - 1, moved[taker] + 1
+    if moved[giver] >= 0:
+        assert kind_of(name, votes) == kind_of(name, moved)
+
+
+def kind_of(name, votes):
+    """Return the kind of answer, which may be none from the confident mechanism, or the refusal."""
+    return outcome(name, {"votes": votes})
+
+
+class OwnError(Exception):
+    """What an object raises by itself."""
+
+
+class Raises:
+    def __array__(self, dtype=None, copy=None):
+        raise OwnError
+
+
+class RaisesQuoting:
+    def __array__(self, dtype=None, copy=None):
+        raise ValueError(SECRET)
+
+
+class IsNoArray:
+    def __array__(self, dtype=None, copy=None):
+        return [SECRET]
+
+
+class IsNaN:
+    def __array__(self, dtype=None, copy=None):
+        return np.array([math.nan, SECRET])
+
+
+class IsAnotherEachTime:
+    asked = 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.asked += 1
+        return np.array([0, 1] if self.asked % 2 else [-7.5, math.nan])
+
+
+class HasNoLength(list):
+    def __len__(self):
+        raise OwnError
+
+
+class HasNoEntries(list):
+    def __iter__(self):
+        raise OwnError
+
+
+class IsNoFloat(float):
+    def __float__(self):
+        raise OwnError
+
+
+class HasNoWords:
+    def __repr__(self):
+        raise OwnError
+
+
+class IsFloatByName:
+    @property
+    def __class__(self):
+        return float
+
+
+class RefusesArithmetic(np.ndarray):
+    def __array_ufunc__(self, *arguments, **options):
+        return NotImplemented
+
+
+HOSTILE = {
+    kind.__name__: make
+    for kind, make in [
+        *((kind, kind) for kind in (Raises, RaisesQuoting, IsNoArray, IsNaN, IsAnotherEachTime)),
+        *((kind, kind) for kind in (HasNoWords, IsFloatByName)),
+        *((kind, lambda kind=kind: kind([0, 1])) for kind in (HasNoLength, HasNoEntries)),
+        (IsNoFloat, lambda: IsNoFloat(0.5)),
+        (RefusesArithmetic, lambda: np.zeros(2).view(RefusesArithmetic)),
+    ]
+}
+
+
+@pytest.mark.parametrize(("module", "name"), JUNK)
+@settings(max_examples=12, derandomize=True, **unhurried)
+@given(data=st.data())
+def test_a_hostile_object_is_refused_in_words_or_raises_what_is_its_own(module, name, data):
+    working = LISTS[module].WORKING_CALLS[name]
+    parameter = data.draw(st.sampled_from(sorted(working)), label="parameter")
+    hostile = HOSTILE[data.draw(st.sampled_from(sorted(HOSTILE)), label="object")]()
+    value = [hostile] if data.draw(st.booleans(), label="in a list") else hostile
+    try:
+        result = check_outcome(find(module, name), {**working, parameter: value}, parameter)
+        assert name in MAY_HOLD_NAN or not holds_nan(result)
+    except OwnError:
+        pass
