@@ -282,6 +282,46 @@ CLAIMS = {
             ),
         ),
     },
+    "audit": {
+        "count_with_scale": Claim(
+            1.0,
+            on_rows("count_with_scale"),
+            20,
+            21,
+            ("return count + rng.laplace(scale=1)", "return count + rng.laplace(scale=0.5)"),
+        ),
+        "capped_hours": Claim(
+            1.0,
+            on_rows("capped_hours"),
+            [38, 40, 0],
+            [38, 40, 99],
+            ("sum(min(max(h, 0), 40) for h in hours)", "sum(hours)"),
+        ),
+        "KeepsItsAnswer": Claim(
+            math.log(3),
+            lambda page: lambda truth, rng: page["KeepsItsAnswer"]()(truth, rng),
+            True,
+            False,
+            ("bool(rng.integers(2))", "truth"),
+            exact=True,
+        ),
+        "coin_by_coin": Claim(
+            1.0,
+            on_rows("coin_by_coin"),
+            20,
+            21,
+            ("count + int(up - down)", "3 * count + int(up - down)"),
+        ),
+    },
+    "solutions/audit": {
+        "all_schools": Claim(
+            1.0,
+            on_rows("all_schools"),
+            ["north"],
+            ["south"],
+            ("counts[s] + rng.laplace(scale=2)", "counts[s] + rng.laplace(scale=0.5)"),
+        ),
+    },
     "elun": {
         "spherical_noise": Claim(
             1.0,
@@ -414,6 +454,28 @@ OTHERS = {
     },
     "deeper/private_auc": {"draw_test_set": "simulation", "simulated_errors": "simulation"},
     "solutions/private_auc": {"noise_of_one_in_n": "leaky"},
+    "audit": {
+        "audit_by_hand": "simulation",
+        "count_with_deviation": "leaky",
+        "trusting_hours": "leaky",
+        "quiet_counts": "leaky",
+        "goes_on": "leaky",
+        "shows_the_count": "leaky",
+        "winner_and_votes": "leaky",
+        "refuses_small_groups": "leaky",
+        "fits_its_noise": "leaky",
+        "seed_left_in": "leaky",
+        "one_memory_for_all": "leaky",
+        "charged_once": "leaky",
+        "is_finer": "leaky",
+        "with_a_stopwatch": "leaky",
+    },
+    "solutions/audit": {
+        "count_with_sign": "leaky",
+        "schools_that_occur": "leaky",
+        "mean_age": "leaky",
+        "stubborn_answers": "leaky",
+    },
     "symmetric_loss": {"models_of": "simulation"},
 }
 
@@ -444,6 +506,9 @@ def audited(notebook, claim, change=("", "")):
     return exact_epsilon([[row.get(output, 0.0) for output in outputs] for row in rows])
 
 
+@pytest.mark.claim("rr-privacy", "ue-thm-epsilon", "ac-thm-laplace", "em-privacy", kind="audit")
+@pytest.mark.claim("em-sparse-vector", "el-release", "el-objective", "ngd-thm-worst", kind="audit")
+@pytest.mark.claim("pt-one-query", kind="audit")
 @pytest.mark.parametrize(("notebook", "claim"), claims())
 def test_a_mechanism_of_a_page_costs_what_the_page_says(notebook, claim):
     cost = audited(notebook, claim)

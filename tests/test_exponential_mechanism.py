@@ -38,6 +38,7 @@ def decimal_distribution(utilities, epsilon, sensitivity=1.0):
 utility_lists = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9)
 
 
+@pytest.mark.claim("em-definition", kind="enumeration")
 @given(utilities=utility_lists, epsilon=st.floats(1e-9, 1e3), sensitivity=st.floats(0.5, 1e6))
 @example(utilities=[3.0], epsilon=1.0, sensitivity=1.0)
 @example(utilities=[2.0, 2.0, 2.0], epsilon=1e3, sensitivity=1.0)
@@ -153,6 +154,7 @@ def test_the_largest_utilities_neither_overflow_nor_drown(epsilon):
     np.testing.assert_allclose(distribution, [1 / (1 + math.exp(-1)), 1 / (1 + math.e)], rtol=1e-14)
 
 
+@pytest.mark.claim("em-privacy", kind="enumeration")
 @given(
     utilities=st.lists(st.integers(-64, 64), min_size=2, max_size=8),
     steps=st.lists(st.lists(st.integers(-64, 64), min_size=8, max_size=8), min_size=1, max_size=5),
@@ -205,6 +207,7 @@ def test_a_candidate_that_underflow_would_lose_still_costs_no_more_than_epsilon(
 # The mechanism: what is drawn.
 
 
+@pytest.mark.claim("exponential_mechanism.sample", kind="chosen cases")
 @pytest.mark.parametrize("candidates", [1, 2, 3, 5, 8, 13])
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 100.0, 1e3])
 def test_over_all_coins_a_draw_has_exactly_its_distribution(monkeypatch, candidates, epsilon):
@@ -216,6 +219,7 @@ def test_over_all_coins_a_draw_has_exactly_its_distribution(monkeypatch, candida
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
+@pytest.mark.claim("exponential_mechanism.sample", kind="enumeration")
 @pytest.mark.parametrize(
     ("utilities", "sensitivity"),
     [([5, 5, 5, 5, 5], 1.0), ([1e308, -1e308, 0], 1e308), ([0, 1000, 0, 1000, 0, 0], 250.0)],
@@ -351,6 +355,7 @@ def test_permute_and_flip_over_many_candidates_has_probability_one(candidates):
     )
 
 
+@pytest.mark.claim("exponential_mechanism.permute_and_flip", kind="enumeration")
 @given(
     utilities=st.lists(st.integers(-64, 64), min_size=2, max_size=6),
     step=st.lists(st.integers(-64, 64), min_size=6, max_size=6),
@@ -388,6 +393,7 @@ class EveryOrder(np.random.Generator):
         return self.order
 
 
+@pytest.mark.claim("exponential_mechanism.permute_and_flip", kind="enumeration")
 @pytest.mark.parametrize("utilities", [[3.0], [0, 0, 0], [0, 1, -2], [5, 5, 4, -1]])
 def test_over_all_orders_and_coins_permute_and_flip_has_its_distribution(monkeypatch, utilities):
     total = [Fraction(0)] * len(utilities)
@@ -448,6 +454,7 @@ def test_the_median_is_the_exponential_mechanism_over_all_answers(values, epsilo
 SMALL = {"low": 0, "high": 3, "steps": 3}
 
 
+@pytest.mark.claim("exponential_mechanism.release_median", kind="enumeration")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_median_costs_no_more_than_epsilon_over_all_data_sets(epsilon, n):
@@ -486,6 +493,7 @@ def test_a_draw_of_the_median_follows_its_distribution():
     assert not is_distributed_as(places, median_distribution(values[1:], 0.7, **bounds))
 
 
+@pytest.mark.claim("exponential_mechanism.release_median", kind="enumeration")
 def test_a_stretch_is_drawn_by_its_exact_share_and_its_points_alike(monkeypatch):
     values, bounds = [2, 2, 5], {"low": 0, "high": 8, "steps": 8}
     asked = []
@@ -552,6 +560,7 @@ def first_above_by_definition(answers, threshold, of_threshold, of_answers, reac
     return found
 
 
+@pytest.mark.claim("em-sparse-vector", kind="enumeration")
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("answers", [[0], [2, 1, 4], [-3, 3, 0, 3]])
 def test_the_first_above_is_a_sum_over_all_noise(answers, monotone):
@@ -581,6 +590,8 @@ def worst_answers(answers, monotone):
     return np.array([answers, *(np.add(answers, step) for step in kept)])
 
 
+@pytest.mark.claim("em-sparse-vector", kind="enumeration")
+@pytest.mark.claim("exponential_mechanism.above_threshold", kind="enumeration")
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("answers", [[0, 0, 0], [-9, 9, -9], [9, 9, 9], [-4, -4, -4, 4]])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
@@ -674,6 +685,7 @@ def test_the_sampler_compares_noisy_answers_with_one_noisy_threshold(monkeypatch
     assert 5 / of_threshold + 10 / of_answers == pytest.approx(1.0)
 
 
+@pytest.mark.claim("exponential_mechanism.above_threshold", kind="simulation with its error")
 @pytest.mark.parametrize("monotone", [False, True])
 def test_real_draws_of_the_sparse_vector_technique_follow_its_distribution(monotone):
     rng = np.random.default_rng(15)

@@ -159,6 +159,7 @@ def two_step_distribution(log_pmf):
     return (np.exp(log_pmf) / subsets)[scores(n)]
 
 
+@pytest.mark.claim("lp-labels", kind="enumeration")
 @pytest.mark.parametrize("n", range(1, 11))
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_labels_under_the_exponential_mechanism_are_randomized_response(n, epsilon):
@@ -176,6 +177,7 @@ def test_labels_under_the_exponential_mechanism_are_randomized_response(n, epsil
     )
 
 
+@pytest.mark.claim("lp-labels", kind="enumeration")
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 3.0, 20.0])
 def test_labels_cost_half_of_epsilon_and_no_more(n, epsilon):
@@ -221,6 +223,7 @@ def test_the_audit_catches_a_broken_mechanism_on_labels(broken):
 CLASSES = [(-1, 1), (0, 1), (1, 0), (-1.5, 0.25), (False, True), ("well", "ill"), (3, 7)]
 
 
+@pytest.mark.claim("label_privacy.privatize", kind="enumeration")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, math.log(3), 8.0])
 def test_epsilon_is_what_a_label_costs(epsilon):
     table = label_privacy.output_distribution(epsilon)
@@ -403,6 +406,7 @@ def test_over_all_draws_the_two_steps_are_randomized_response(monkeypatch, n, ep
         assert probability == pytest.approx(keep**kept * lie ** (n - kept), rel=1e-13)
 
 
+@pytest.mark.claim("label_privacy.exponential", kind="enumeration")
 def test_over_all_draws_the_two_steps_cost_half_of_epsilon(monkeypatch):
     inputs = list(itertools.product([-1, 1], repeat=3))
     distributions = [realised_two_step(monkeypatch, labels, 1.0) for labels in inputs]
@@ -411,6 +415,7 @@ def test_over_all_draws_the_two_steps_cost_half_of_epsilon(monkeypatch):
     assert found == pytest.approx(0.5, rel=1e-12)
 
 
+@pytest.mark.claim("label_privacy.exponential", kind="all cases in exact numbers")
 @pytest.mark.parametrize("lies", [1, 96, 127])
 def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatch, lies):
     monkeypatch.setattr(randomized_response, "check_rng", lambda rng: rng)
@@ -822,6 +827,7 @@ def test_rare_failures_are_inverted_as_well(n, failure):
     assert fails == pytest.approx(failure, rel=1e-6, abs=0)
 
 
+@pytest.mark.claim("dlp-bounds", kind="chosen cases")
 @given(n=st.integers(1, 10**15), failure=st.floats(1e-300, 0.999))
 @example(n=4037, failure=0.5)
 @example(n=4037, failure=0.5 - 1e-9)
@@ -863,6 +869,7 @@ def test_a_single_label_and_the_rarest_failure_have_a_finite_answer(bound):
     assert minimum_epsilon(1, 5e-324, bound=bound) < 3000
 
 
+@pytest.mark.claim("dlp-bounds", kind="chosen cases")
 @given(n=st.integers(1, 10**15), failure=st.floats(1e-300, 0.99))
 def test_the_bounds_are_their_formulas(n, failure):
     with localcontext(Context(prec=60)):

@@ -92,6 +92,7 @@ def test_densities_integrate_to_one_and_are_finite_at_the_ends():
         assert -math.inf < found < -1e100
 
 
+@pytest.mark.claim("noisy_gradient_descent.fit", kind="simulation with its error")
 @pytest.mark.parametrize(("rows", "labels"), [(ROWS, LABELS), ([[2.0]], [1])])
 def test_every_step_is_drawn_from_the_density(rows, labels):
     rng, steps = np.random.default_rng(4), 3
@@ -198,6 +199,7 @@ def pairs(rate, neighbours):
     return [(inside, other), (other, inside)]
 
 
+@pytest.mark.claim("noisy_gradient_descent.cost", kind="chosen cases")
 @pytest.mark.parametrize(
     ("neighbours", "noise", "rate", "steps", "expected"),
     [
@@ -240,6 +242,7 @@ def test_the_cost_grows_with_rate_and_steps_and_falls_with_noise():
     assert isinstance(cost(1.5, 0.05, 50, 1e-5), PrivacyCost)
 
 
+@pytest.mark.claim("noisy_gradient_descent.noise_for", kind="chosen cases")
 @pytest.mark.parametrize(
     ("epsilon", "rate", "steps", "neighbours"),
     [
@@ -280,6 +283,7 @@ def divergence(first, second, noise, alpha):
     return np.maximum(apart, 0).sum() * (x[1] - x[0]) ** 2 / (2 * math.pi * noise**2)
 
 
+@pytest.mark.claim("ngd-thm-worst", kind="chosen cases")
 def test_no_two_gradients_are_easier_to_tell_apart_than_opposite_ones():
     rng, rate, noise = np.random.default_rng(2), 0.3, 0.8
 
@@ -312,6 +316,8 @@ def delta_of_one_step(first, second, epsilon, rate, noise):
     return np.maximum(here - math.exp(epsilon) * there, 0).sum() * (sums[1] - sums[0])
 
 
+@pytest.mark.claim("ngd-thm-worst", kind="quadrature with a bound")
+@pytest.mark.claim("noisy_gradient_descent.cost", kind="quadrature with a bound")
 @pytest.mark.parametrize("others", [[], [(LONG, 0)], [(LONG, 1), (1.0, 1)]])
 def test_one_step_costs_what_is_stated_and_no_more_whatever_the_others_are(others):
     rate, noise, delta = 0.3, 1.2, 1e-2
@@ -351,6 +357,7 @@ def opposite(n):
     return (rows, np.array([0] + [1] * (n - 1))), (rows, np.ones(n, dtype=int))
 
 
+@pytest.mark.claim("noisy_gradient_descent.fit", kind="audit")
 @pytest.mark.parametrize(
     ("n", "steps", "rate", "noise", "seen"), [(1, 1, 0.5, 1.0, 0.6), (1, 3, 0.3, 1.0, 0.5)]
 )

@@ -277,6 +277,8 @@ def test_data_sets_by_levels_have_the_metrics_of_the_package():
                 assert found == pytest.approx(float(exact_average_precision(levels, ties)))
 
 
+@pytest.mark.claim("auc-thm-auc", kind="all cases in exact numbers")
+@pytest.mark.claim("private_auc.auc_local_sensitivity", kind="all cases in exact numbers")
 @pytest.mark.parametrize("n", range(2, 9))
 def test_the_local_sensitivity_of_the_auc_is_one_over_the_smaller_class(n):
     for positives, worst in worst_changes(exact_auc, n, with_ties=False, ties="half").items():
@@ -287,6 +289,7 @@ def test_the_local_sensitivity_of_the_auc_is_one_over_the_smaller_class(n):
         assert worst <= 1 == auc_local_sensitivity(0, n) == auc_local_sensitivity(n, 0)
 
 
+@pytest.mark.claim("auc-thm-auc", kind="all cases in exact numbers")
 @pytest.mark.parametrize("n", range(1, 7))
 @pytest.mark.parametrize("ties", private_auc.AUC_TIES)
 def test_ties_leave_the_sensitivity_of_the_auc_as_it_is(n, ties):
@@ -302,6 +305,8 @@ def test_whatever_a_missing_class_counts_for_the_sensitivity_is_at_most_one(miss
             assert max(changes[0], changes[min(1, n)], changes[n]) <= 1
 
 
+@pytest.mark.claim("auc-thm-ap", kind="all cases in exact numbers")
+@pytest.mark.claim("private_auc.ap_local_sensitivity", kind="all cases in exact numbers")
 @pytest.mark.parametrize("n", range(1, 9))
 def test_the_local_sensitivity_of_average_precision_is_the_formula(n):
     worst = worst_changes(exact_average_precision, n, with_ties=False, ties="pessimistic")
@@ -356,6 +361,8 @@ def test_the_most_that_a_ranking_can_change_may_be_less_than_the_sensitivity():
 # Smoothness.
 
 
+@pytest.mark.claim("private_auc.auc_smooth_sensitivity", kind="enumeration")
+@pytest.mark.claim("private_auc.ap_smooth_sensitivity", kind="enumeration")
 @pytest.mark.parametrize("beta", BETAS)
 def test_the_smooth_sensitivities_are_the_largest_discounted_ones(beta):
     for size in range(60):
@@ -373,6 +380,9 @@ def test_the_bound_on_average_precision_is_log_convex():
     assert np.all(np.diff(values) < 0)
 
 
+@pytest.mark.claim("auc-thm-smooth", kind="enumeration")
+@pytest.mark.claim("private_auc.auc_smooth_sensitivity", kind="enumeration")
+@pytest.mark.claim("private_auc.ap_smooth_sensitivity", kind="enumeration")
 @pytest.mark.parametrize("beta", BETAS)
 def test_between_neighbours_the_smooth_sensitivity_changes_by_a_factor_of_e_to_the_beta(beta):
     most = math.exp(beta) * (1 + 1e-12)
@@ -410,6 +420,8 @@ def log_ratio(outputs, centre, scale, other, other_scale):
     )
 
 
+@pytest.mark.claim("private_auc.cauchy_epsilon", kind="quadrature with a bound")
+@pytest.mark.claim("auc-thm-distance", kind="quadrature with a bound")
 @given(shift=st.floats(-3, 3), scale=st.floats(0.1, 9), other_scale=st.floats(0.1, 9))
 def test_the_loss_between_two_cauchy_laws_is_the_largest_log_ratio(shift, scale, other_scale):
     exact = cauchy_epsilon(0.0, scale, shift, other_scale)
@@ -427,6 +439,8 @@ def worst_loss(c, beta):
     return max(cauchy_epsilon(0.0, c, min(1.0, r), c * r) for r in ratios)
 
 
+@pytest.mark.claim("private_auc.cauchy_scale", kind="quadrature with a bound")
+@pytest.mark.claim("auc-thm-calibration", kind="quadrature with a bound")
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("share", [1e-6, 0.01, 0.3, 0.6, 0.9, 0.99])
 def test_the_exact_calibration_spends_all_of_epsilon_and_no_more(epsilon, share):
@@ -435,6 +449,7 @@ def test_the_exact_calibration_spends_all_of_epsilon_and_no_more(epsilon, share)
     assert worst_loss(0.999 * c, share * epsilon) > epsilon * (1 + 1e-6)
 
 
+@pytest.mark.claim("auc-thm-calibration", kind="chosen cases")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_the_exact_calibration_is_its_formula(epsilon):
     for beta in (epsilon / 100, epsilon / 6, 0.9 * epsilon):
@@ -517,6 +532,8 @@ def student_t_log_ratio(outputs, degrees, centre, scale, other, other_scale):
     )
 
 
+@pytest.mark.claim("private_auc.student_t_epsilon", kind="quadrature with a bound")
+@pytest.mark.claim("auc-thm-student", kind="quadrature with a bound")
 @given(
     degrees=st.integers(1, 9),
     shift=st.floats(-3, 3),
@@ -539,6 +556,8 @@ def test_one_degree_of_freedom_is_cauchy_noise():
     assert student_t_scale(1.0, 0.3, 1) == cauchy_scale(1.0, 0.3)
 
 
+@pytest.mark.claim("private_auc.student_t_scale", kind="quadrature with a bound")
+@pytest.mark.claim("auc-thm-student", kind="quadrature with a bound")
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("degrees", [2, 3, 4, 5, 9])
 @pytest.mark.parametrize("share", [1e-6, 0.01, 0.3, 0.6, 0.9, 0.99])
@@ -613,6 +632,8 @@ def worst_delta(epsilon, c, beta):
     return max(hockey_stick(epsilon, c, min(1, r), c * r) for r in ratios)
 
 
+@pytest.mark.claim("private_auc.laplace_scale", kind="quadrature with a bound")
+@pytest.mark.claim("auc-thm-laplace", kind="quadrature with a bound")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0, 15.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.3, 0.9])
 def test_laplace_noise_has_at_most_the_delta_that_it_states(epsilon, delta):
@@ -660,6 +681,9 @@ PLANS = [
 ]
 
 
+@pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
+@pytest.mark.claim("private_auc.release_auc", kind="chosen cases")
+@pytest.mark.claim("private_auc.release_average_precision", kind="chosen cases")
 @pytest.mark.parametrize("metric", private_auc.METRICS)
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.1, 0.5, 1.0, 3.0, 20.0, 64.0])
@@ -720,6 +744,7 @@ def smallest_cauchy_scales(epsilon, top):
     return scales
 
 
+@pytest.mark.claim("auc-thm-smallest", kind="chosen cases")
 @pytest.mark.parametrize("epsilon", [0.03, 0.1, 1.0, 5.0])
 def test_cauchy_noise_has_the_smallest_scale_of_all_at_every_size(epsilon):
     noise = MetricNoise(metric="auc", family="cauchy", degrees=1, epsilon=epsilon)
@@ -728,6 +753,7 @@ def test_cauchy_noise_has_the_smallest_scale_of_all_at_every_size(epsilon):
         assert least <= noise.scale(size) <= (1.0001 if size < 64 else 1.01) * least
 
 
+@pytest.mark.claim("private_auc.smooth_sensitivity", kind="chosen cases")
 @pytest.mark.parametrize("metric", private_auc.METRICS)
 @pytest.mark.parametrize("degrees", [1, 2, 3, 5])
 def test_no_smooth_sensitivity_has_less_noise_than_the_smallest_scale(metric, degrees):
@@ -753,6 +779,7 @@ def worst_loss_over_data_sets(n, scale_of, degrees):
     )
 
 
+@pytest.mark.claim("auc-thm-smallest", "private_auc.release_auc", kind="enumeration")
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_no_two_data_sets_of_up_to_six_records_lose_more_than_epsilon(degrees, epsilon):
@@ -911,6 +938,8 @@ def as_records(levels):
     return columns(rows)
 
 
+@pytest.mark.claim("private_auc.release_auc", kind="quadrature with a bound")
+@pytest.mark.claim("private_auc.release_average_precision", kind="quadrature with a bound")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("metric", private_auc.METRICS)
 @pytest.mark.parametrize(
@@ -949,6 +978,9 @@ def distribution_of(release, truth, margin=1.0):
     return stats.t(release.noise.degrees, truth, scale)
 
 
+@pytest.mark.claim("private_auc.release_auc", kind="simulation with its error")
+@pytest.mark.claim("private_auc.release_average_precision", kind="simulation with its error")
+@pytest.mark.claim("private_auc.MetricNoise.draw", kind="simulation with its error")
 @pytest.mark.parametrize("function", RELEASES)
 @pytest.mark.parametrize("options", EVERY_NOISE)
 def test_released_values_have_the_distribution_of_the_stated_noise(function, options):
@@ -1013,6 +1045,7 @@ NO_POSITIVE = ([0, 0, 0, 0, 0, 0], [6, 5, 4, 3, 2, 1])
 TWO_POSITIVES = ([1, 1, 0, 0, 0, 0], [6, 5, 4, 3, 2, 1])
 
 
+@pytest.mark.claim("private_auc.release_auc", "private_auc.release_average_precision", kind="audit")
 @pytest.mark.parametrize("function", RELEASES)
 @pytest.mark.parametrize("other", [NO_POSITIVE, TWO_POSITIVES])
 def test_the_audit_finds_no_more_than_epsilon_in_a_release(function, other):

@@ -49,6 +49,7 @@ def has_its_distribution(drawn, rate):
     return stats.chisquare(observed, len(drawn) * np.append(expected, 1 - expected.sum())).pvalue
 
 
+@pytest.mark.claim("private_confusion.release_confusion_matrix", kind="simulation with its error")
 @pytest.mark.parametrize("seed", [2, 3])
 def test_the_noise_of_a_confusion_matrix_has_its_distribution(seed):
     drawn = private_confusion._kept_proposals(60_000, 0.4, np.random.default_rng(seed))
@@ -93,6 +94,7 @@ def test_there_are_ten_r_squared_plus_two_matrices_at_distance_r():
     assert np.bincount(radii).tolist() == [1] + [10 * r * r + 2 for r in range(1, 7)]
 
 
+@pytest.mark.claim("private_confusion.release_confusion_matrix", kind="audit")
 def test_a_record_moves_a_confusion_matrix_by_one_step():
     def mechanism(data, *, rng):
         return np.ravel(release_confusion_matrix(*data, 1.0, rng=rng).value)

@@ -58,6 +58,7 @@ def scripted(monkeypatch):
 # The distribution: what is promised.
 
 
+@pytest.mark.claim("rr-privacy", kind="enumeration")
 @given(epsilon=epsilons, categories=st.integers(2, 40))
 @example(epsilon=LN3, categories=2)
 @example(epsilon=1e-9, categories=40)
@@ -127,6 +128,7 @@ def test_warners_two_coins_are_the_mechanism_at_log_3():
 # The draw: what is done.
 
 
+@pytest.mark.claim("randomized_response.privatize", kind="all cases in exact numbers")
 @pytest.mark.parametrize(("categories", "lies"), [(2, 64), (3, 1), (4, 64), (4, 255), (14, 100)])
 def test_over_all_draws_a_report_has_exactly_its_distribution(
     monkeypatch, scripted, categories, lies
@@ -371,6 +373,7 @@ def test_the_seed_decides_and_a_generator_moves_on():
 # Warner's coins.
 
 
+@pytest.mark.claim("randomized_response.two_coin", kind="all cases in exact numbers")
 def test_over_all_draws_two_coins_keep_the_truth_three_times_in_four(scripted):
     first, second = np.divmod(np.arange(65_536), 256)
     for truth in (False, True):
@@ -570,6 +573,7 @@ def delta_by_hand(epsilon, others, local_epsilon):
     return exact_delta(pair, epsilon)
 
 
+@pytest.mark.claim("rr-shuffle", "randomized_response.shuffled_delta", kind="enumeration")
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
 @pytest.mark.parametrize("local_epsilon", [0.2, LN3, 4.0])
 def test_shuffled_delta_is_that_of_all_reports_of_all_people(n, local_epsilon):

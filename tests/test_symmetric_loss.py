@@ -74,6 +74,7 @@ def furthest(found, expected):
 # The losses.
 
 
+@pytest.mark.claim("sl-symmetric", kind="chosen cases")
 @pytest.mark.parametrize(("loss", "constant"), SYMMETRIC.items(), ids=map(name_of, SYMMETRIC))
 def test_a_symmetric_loss_and_its_mirror_add_up_to_a_constant(loss, constant):
     margin = torch.linspace(-50, 50, 2001, dtype=torch.float64)
@@ -497,6 +498,7 @@ def corrupted_risk(scores, labels, loss, pi, pi_prime):
 MIXTURES = [(1.0, 0.0), (0.8, 0.3), (0.7, 0.4), (0.65, 0.45), (0.4, 0.6)]
 
 
+@pytest.mark.claim("sl-theorem", kind="chosen cases")
 @pytest.mark.parametrize(("pi", "pi_prime"), MIXTURES)
 @pytest.mark.parametrize("loss", SYMMETRIC, ids=name_of)
 def test_the_corrupted_risk_is_a_line_in_the_clean_one(loss, pi, pi_prime):
@@ -518,6 +520,7 @@ def test_losses_that_are_not_symmetric_break_the_line(loss):
         assert max(excess) - min(excess) > 0.02
 
 
+@pytest.mark.claim("sl-corrupted", kind="simulation with its error")
 def test_corruption_rates_are_those_of_privatized_labels():
     rng = np.random.default_rng(5)
     truth = np.where(rng.random(400_000) < 0.3, 1, -1)
@@ -556,6 +559,7 @@ def all_draws(truth, kept_up, kept_down):
         yield torch.from_numpy(labels)
 
 
+@pytest.mark.claim("sl-theorem", kind="enumeration")
 @pytest.mark.parametrize("risk", [ber_risk, auc_risk])
 @pytest.mark.parametrize(("kept_up", "kept_down"), [(2, 3), (1, 3), (2, 2)])
 def test_the_line_holds_on_average_over_which_labels_were_flipped(risk, kept_up, kept_down):
@@ -571,6 +575,7 @@ def test_the_line_holds_on_average_over_which_labels_were_flipped(risk, kept_up,
         assert max(draws) - min(draws) > 0.1
 
 
+@pytest.mark.claim("sl-finite", kind="chosen cases")
 def test_excess_risk_is_at_most_twice_the_worst_error_over_the_gap_which_is_attained():
     rng = np.random.default_rng(7)
     pi, pi_prime = corruption_rates(0.4, 0.62)
@@ -680,6 +685,7 @@ def test_a_stretched_logistic_loss_is_as_robust_as_the_barrier_hinge_and_no_more
     assert [lost(stretched, keep, 1e-5) for keep in (1.0, 0.75, 0.62)] == [0, 2, 2]
 
 
+@pytest.mark.claim("sl-width", kind="chosen cases")
 @pytest.mark.parametrize(("b", "r"), [(200.0, 50.0), (3.0, 0.5), (1.5, 7.0)])
 def test_the_barrier_hinge_has_one_shape_in_units_of_its_width(b, r):
     z = torch.linspace(-6 * r, 6 * r, 4001, dtype=torch.float64)
@@ -695,6 +701,7 @@ def test_width_and_penalty_matter_by_their_product_only(keep, penalty):
     np.testing.assert_allclose(wide, 50 * unit, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.claim("sl-width", kind="chosen cases")
 def test_the_unhinged_weights_are_the_mean_example_whatever_the_penalty_and_the_lies():
     mean = four_points(1 / 24).mean(axis=0)
     for penalty, keep in itertools.product((1.0, 0.05, 1e-3), (1.0, 0.75, 0.55)):
@@ -704,6 +711,7 @@ def test_the_unhinged_weights_are_the_mean_example_whatever_the_penalty_and_the_
         assert (found > 0).all()
 
 
+@pytest.mark.claim("sl-width", kind="chosen cases")
 @pytest.mark.parametrize("loss", [sigmoid_loss, ramp_loss], ids=name_of)
 def test_flipped_labels_act_on_a_symmetric_loss_as_a_larger_penalty(loss):
     for penalty, keep in itertools.product((0.01, 1e-3), (0.9, 0.75, 0.62)):
@@ -718,6 +726,7 @@ def test_a_symmetric_loss_may_fail_by_its_penalty_with_true_labels():
     assert margins_at_best(ramp_loss, 0.75, 0.01).min() > 0.005
 
 
+@pytest.mark.claim("sl-width", kind="chosen cases")
 @pytest.mark.parametrize("risk", [ber_risk, auc_risk])
 def test_scores_kept_inside_by_a_norm_bound_keep_the_barrier_hinge_on_its_line(risk):
     rng = np.random.default_rng(3)
@@ -783,6 +792,7 @@ def blanking(share):
     return np.array([[share, 0, 1 - share], [0, share, 1 - share]])
 
 
+@pytest.mark.claim("sl-worth", kind="chosen cases")
 @pytest.mark.parametrize("keep", [0.55, 0.75, 0.95])
 def test_reports_tell_no_more_than_a_random_share_of_the_labels(keep):
     rng = np.random.default_rng(11)

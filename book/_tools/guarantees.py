@@ -1,0 +1,177 @@
+"""A Sphinx extension, and a program, that shows the ledger: what is checked, and how.
+
+``python book/_tools/guarantees.py`` writes ``book/guarantees.md``. In the site the links of that
+page lead to the lines of the tests, and a link beside each statement leads to its row.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+import yaml
+
+import ledger
+
+# What the page says of a test that is decorated so.
+NOTES = {"given": "parameters from hypothesis"}
+
+INTRODUCTION = """\
+# What is checked, and how
+
+A book about privacy is a list of promises. Here is the list: every definition, theorem, lemma and
+proposition of the book, and every public function of `dpnotes` that makes something private or says
+what privacy costs, each with the tests that check it. A program writes this page from the pages and
+from the tests, and a test fails where a line has no check.
+
+**What you may believe, and why.** A proof stands below its theorem, and you can follow it. A check
+is something else: a program held the formula, or the code that you run, against the statement, in a
+way that could have failed. It guards against slips in the proof, in the formula and in the code
+alike, as far as it reaches. How far that is, its kind says:
+
+{kinds}
+
+A check of every small case is no proof for the large ones, and no check says that a statement is
+the right one to ask for. So every line leads to its statement and to the source of its tests: read
+both. Some tests let the program hypothesis choose their parameters, and the line says so. Two more
+rules are kept by a test: what is called exact, an enumeration or a quadrature draws no random
+numbers, and no test on this page is left out of the run that comes with every change.
+
+**The last result** is the same in every line, so there is no column for it: each of these tests is
+run for every change, and the site is published by itself only from a change for which all of them
+passed. [The workflows]({repository}/tree/{branch}/.github/workflows) say what is run, and the
+repository shows how each run went. To run them yourself, in a copy of the repository:
+`.venv/bin/python -m pytest -m claim tests`.
+"""
+
+PROMISES = """\
+A public name of the package stands below its chapter as a *promise* if it takes a generator of
+random numbers, returns a cost, or says by its name that it computes an epsilon, a delta, a
+sensitivity or a scale of noise.{left_out}
+"""
+
+
+def page(found, root=ledger.ROOT, lines=False):
+    """Write the ledger as a page; with ``lines``, links lead to the line of a test."""
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    source = f"{config['url']}/blob/{config['branch']}"
+    words = {"kinds": _kinds(found), "repository": config["url"], "branch": config["branch"]}
+    parts = [INTRODUCTION.format(**words)]
+    parts.append(PROMISES.format(left_out=_left_out(found)))
+    rest = [*found.statements, *found.shown()]
+    for name, title in _chapters(found.prose):
+        things = [thing for thing in rest if thing.chapter == name]
+        rest = [thing for thing in rest if thing.chapter != name]
+        if things:
+            parts += [f"## {title}\n", _table(found, things, source, lines)]
+    if rest:
+        parts += ["## Without a chapter\n", _table(found, rest, source, lines, whole=True)]
+    return "\n".join(parts)
+
+
+def _kinds(found):
+    rows = ["| kind | what it does | lines |", "|---|---|---|"]
+    things = [*found.statements, *found.shown()]
+    for kind, words in ledger.KINDS.items():
+        count = sum(kind in {check.kind for check in found.of(thing.label)} for thing in things)
+        count = len(found.on_paper) if kind == ledger.CITED else count
+        if count:
+            rows.append(f"| {kind} | {words} | ${count}$ |")
+    return "\n".join(rows)
+
+
+def _left_out(found):
+    reasons = [f"`{name}` {why}" for name, why in sorted(found.no_promise.items())]
+    return f" Left out: {'; '.join(reasons)}." if reasons else ""
+
+
+def _chapters(prose):
+    """Yield the name and the title of each core page, in the order of the book."""
+    for name, text in prose.items():
+        if name.endswith(".ipynb") and "/" not in name:
+            yield name.removesuffix(".ipynb"), re.search(r"^# (.*)$", text, re.M)[1].strip()
+
+
+def _table(found, things, source, lines, whole=False):
+    rows = ["| statement | checked by |", "|---|---|"]
+    for thing in things:
+        checks = [_line(check, source, lines) for check in found.of(thing.label)]
+        if thing.label in found.on_paper:
+            checks.append(f"*{ledger.CITED}:* {found.on_paper[thing.label]}")
+        listed = "<br>".join(checks) or "**nothing yet**"
+        title = f"`{thing.label}`" if whole and thing.kind == "promise" else thing.title
+        rows.append(f"| [{title}]({thing.address}) ({thing.kind}) | {listed} |")
+    return "\n".join(rows) + "\n"
+
+
+def _line(check, source, lines):
+    place = f"#L{check.line}" if lines else ""
+    notes = [word for mark, word in NOTES.items() if mark in check.marks]
+    after = f" ({', '.join(notes)})" if notes else ""
+    return f"*{check.kind}:* [{check.title}]({source}/{check.path}{place}){after}"
+
+
+def write(root=ledger.ROOT):
+    """Write the page anew."""
+    path = root / f"{ledger.PAGE}.md"
+    path.write_text(page(ledger.Ledger.read(root), root), encoding="utf-8")
+
+
+# The site.
+
+
+@functools.cache
+def _read(root):
+    return ledger.Ledger.read(root)
+
+
+def number_lines(app, docname, source):
+    """Let the links of the page lead to the lines that the tests have today."""
+    if docname == ledger.PAGE:
+        root = Path(app.confdir)
+        source[0] = page(_read(root), root, lines=True)
+
+
+def link(app, doctree, docname):
+    """Put a link beside each statement to its row, and a name on each row."""
+    from docutils import nodes
+
+    found = _read(Path(app.confdir))
+    if docname == ledger.PAGE:
+        _name_rows(doctree, [*found.statements, *found.shown()])
+        return
+    kinds = {statement.label: statement.kind for statement in found.statements}
+    for node in doctree.findall(nodes.Admonition):
+        label = node.get("label") if node.get("realtype") in ledger.STATED else None
+        if label in kinds:
+            to = f"{app.builder.get_relative_uri(docname, ledger.PAGE)}#{row_of(label)}"
+            words = f"How this {kinds[label]} is checked"
+            reference = nodes.reference("", words, internal=True, refuri=to)
+            node += nodes.paragraph("", "", reference, classes=["small", "sd-text-right"])
+
+
+def row_of(label):
+    """Return the name of a row of the page."""
+    return f"check-{label}"
+
+
+def _name_rows(doctree, things):
+    from docutils import nodes
+
+    names = {thing.address.partition("#")[2]: row_of(thing.label) for thing in things}
+    for row in doctree.findall(nodes.row):
+        for reference in row.findall(nodes.reference):
+            place = reference.get("refuri", "").partition("#")[2]
+            if place in names:
+                row["ids"].append(names.pop(place))
+            break
+
+
+def setup(app):
+    """Connect to Sphinx, after the links of the page are resolved."""
+    app.connect("source-read", number_lines)
+    app.connect("doctree-resolved", link, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    write()
