@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full bugs lint lab refresh bench browser links clean FORCE
+.PHONY: help book test full mutants lint lab refresh bench browser links field clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -27,10 +27,10 @@ test: $(READY) ## run the tests, the doctests and every notebook, and hold cover
 
 full: ## every check as CI does it, the long tests that CI leaves out, and the planted bugs
 	@.ci/run --full
-	@$(MAKE) bugs
+	@$(MAKE) mutants
 
-bugs: $(READY) ## plant each bug of tests/mutants, and see that a test notices it
-	@$(PYTHON) tests/mutants/run.py
+mutants: $(READY) ## plant each bug of tests/mutants (NAME=pate: of one list; PART=3/10: a tenth), and see that a test notices it
+	@$(PYTHON) tests/mutants/run.py $(NAME) $(if $(PART),--part $(PART))
 
 lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m ruff check .
@@ -42,7 +42,7 @@ lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) book/_tools/lint.py
 
 lab: $(READY) ## open the notebooks in JupyterLab
-	$(PYTHON) -m jupyterlab --ServerApp.root_dir=book
+	$(PYTHON) -m jupyterlab --ServerApp.root_dir=book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 refresh: $(READY) ## execute the notebooks that are stale and store their outputs
 	$(PYTHON) book/_tools/refresh.py
@@ -56,6 +56,10 @@ browser: $(READY) ## install chromium and what the browser tests need (Debian; n
 
 links: $(READY) ## ask every link to another site whether it still answers (needs the network)
 	$(JUPYTER_BOOK) build . --path-output _build/links --builder linkcheck
+
+field: $(READY) ## audit published packages (NAME=opendp: one of them), each in an environment of its own; needs the network
+	@$(PYTHON) tests/field/run.py $(NAME)
+	@$(PYTHON) book/_tools/field.py
 
 clean: ## remove everything built; the environments .venv and .venv-bench stay
 	rm -rf _build build dist *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -70,6 +70,11 @@ def page(*cells, name="chapter.ipynb", **metadata):
     return lint.Page(name, list(cells), metadata)
 
 
+def with_metadata(*cells, **changed):
+    kernel = {"kernelspec": refresh.KERNEL, "language_info": refresh.LANGUAGE}
+    return lint.Page("chapter.ipynb", list(cells), kernel | changed)
+
+
 def found(rule, subject):
     return list(rule(subject))
 
@@ -160,6 +165,14 @@ PLANTED = {
     lint.folded: (
         [page(code("a")), page(folded_code("a", tags=["hide-input"]))],
         [page(code("a", tags=["hide-input"])), page(folded_code("a"))],
+    ),
+    lint.left_by_editors: (
+        [with_metadata()],
+        [
+            with_metadata(kernelspec={**refresh.KERNEL, "display_name": "Python 3 (ipykernel)"}),
+            with_metadata(language_info={**refresh.LANGUAGE, "version": "3.11.7"}),
+            with_metadata({**markdown("a"), "cell_type": "raw"}),
+        ],
     ),
     lint.true_marks: (
         [

@@ -226,10 +226,11 @@ def test_a_python_without_the_book_tools_is_told_what_is_left_out(checkout):
     assert not (checkout / ".venv").exists()
 
 
-STEPS = """.PHONY: lint book browser
+STEPS = """.PHONY: lint book mutants browser
 .venv/.ready: ;
 lint: ; @echo linting; exit $${LINT:-0}
 book: ; @echo building
+mutants: ; @echo "planting $${PART}"; exit $${MUTANTS:-0}
 browser: ;
 """
 TESTING = """case "$*" in
@@ -238,17 +239,18 @@ TESTING = """case "$*" in
 esac"""
 
 
-@pytest.mark.parametrize("failing", [None, "LINT", "TESTS", "SITE"])
+SHOWN = ["1 passed", "linting", "building", "planting today/10", "2 passed"]
+
+
+@pytest.mark.parametrize("failing", [None, "LINT", "TESTS", "MUTANTS", "SITE"])
 def test_ci_shows_every_step_and_fails_where_one_fails(checkout, failing):
     (checkout / "Makefile").write_text(STEPS)
     script(checkout / ".venv/bin/python", TESTING)
     done = run(".ci/run", folder=checkout, MAKEFLAGS="", **({failing: "1"} if failing else {}))
     shown = done.stdout.splitlines()
-    assert [line for line in shown if line in ("1 passed", "linting", "building", "2 passed")] == [
-        *("1 passed", "linting", "building", "2 passed")
-    ]
+    assert [line for line in shown if line in SHOWN] == SHOWN
     assert done.returncode == bool(failing)
-    named = {"LINT": "lint/book", "TESTS": "test", "SITE": "site/browser"}
+    named = {"LINT": "lint/book", "TESTS": "test", "MUTANTS": "mutants", "SITE": "site/browser"}
     assert [line for line in shown if line.startswith("Failed")] == (
         [f"Failed: {named[failing]}"] if failing else []
     )

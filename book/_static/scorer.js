@@ -1,14 +1,25 @@
 // What a word's search finds first: the chapter that teaches it, then the pages that go deeper, then the rest.
+// Sphinx gives a heading that has one of the words as much as one that has them all.
+const headingsWith = (words) => {
+  const { alltitles, docnames, titles } = Search._index;
+  const points = new Map();
+  for (const [heading, places] of Object.entries(alltitles)) {
+    if (!heading.toLowerCase().includes(words)) continue;
+    for (const [file] of places) {
+      const name = docnames[file];
+      points.set(name, Math.max(points.get(name) ?? 0, titles[file].endsWith(heading) ? 30 : 20));
+    }
+  }
+  return points;
+};
+
 var Scorer = {
-  // Sphinx gives a heading that has one of the words as much as one that has them all.
+  asked: null,
   headings: (docname) => {
     const words = new URLSearchParams(window.location.search).get("q").toLowerCase().trim();
-    const { alltitles, docnames, titles } = Search._index;
-    const named = Object.entries(alltitles)
-      .filter(([heading]) => heading.toLowerCase().includes(words))
-      .flatMap(([heading, places]) => places.map(([file]) => [heading, file]))
-      .filter(([, file]) => docnames[file] === docname);
-    return named.some(([heading, file]) => titles[file].endsWith(heading)) ? 30 : named.length ? 20 : 0;
+    // One pass over the headings of the book a search, not one a hit.
+    if (words !== Scorer.asked) [Scorer.asked, Scorer.found] = [words, headingsWith(words)];
+    return Scorer.found.get(docname) ?? 0;
   },
   score: ([docname, , anchor, , score]) => {
     const name = docname.replace(/^book\//, "");

@@ -181,6 +181,15 @@ def folded(page):
             yield number, 1, "is folded in the site or in JupyterLab only: run `make refresh`"
 
 
+def left_by_editors(page):
+    """No notebook names the kernel of whoever edited it, and every cell is prose or code."""
+    written = {name: page.metadata.get(name) for name in ("kernelspec", "language_info")}
+    if written != {"kernelspec": refresh.KERNEL, "language_info": refresh.LANGUAGE}:
+        yield 1, 1, "an editor wrote down its kernel or its Python: run `make refresh`"
+    for number, _ in page.of_type("raw"):
+        yield number, 1, "is a raw cell, which the site leaves out: make it Markdown"
+
+
 def true_marks(page):
     """Every number before a mark is the one that a cell keeps, or the reading time."""
     numbers = refresh.numbers(page.cells)
@@ -544,6 +553,7 @@ NOTEBOOK_RULES = [
     short_cells,
     narrow_tables,
     folded,
+    left_by_editors,
     true_marks,
     kept_once,
     plain_links,

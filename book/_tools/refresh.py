@@ -151,6 +151,9 @@ def execute(path, timeout=600, root=ROOT):
     client = NotebookClient(
         book,
         timeout=timeout,
+        # On a busy machine outputs come late; without this they would be lost in silence.
+        iopub_timeout=timeout,
+        raise_on_iopub_timeout=True,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,

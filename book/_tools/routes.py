@@ -12,13 +12,13 @@ import measure
 import refresh
 
 INDEX = "index.md"
-# A course reads a chapter a week; its last week is for a project.
+# A course reads a chapter a week; its last week has a project besides.
 COURSE = [
     *("foundations", "accounting", "noisy_gradient_descent"),
     *("randomized_response", "unary_encoding"),
     *("exponential_mechanism", "label_privacy"),
     *("symmetric_loss", "elun", "pate"),
-    "private_auc",
+    *("private_auc", "audit"),
 ]
 AFTERNOON = ["foundations", "randomized_response", "exponential_mechanism", "accounting"]
 RECIPES = 9
