@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full mutants lint lab refresh bench browser links field clean FORCE
+.PHONY: help book test full mutants mutations lint lab refresh bench browser links field clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -16,7 +16,7 @@ endif
 JUPYTER_BOOK := $(PYTHON) -c 'from jupyter_book.cli.main import main; main()'
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 book: $(READY) ## build the site into _build/html; a warning is an error
 	@$(PYTHON) book/_tools/lint.py --stale
@@ -31,6 +31,9 @@ full: ## every check as CI does it, the long tests that CI leaves out, and the p
 
 mutants: $(READY) ## plant each bug of tests/mutants (NAME=pate: of one list; PART=3/10: a tenth), and see that a test notices it
 	@$(PYTHON) tests/mutants/run.py $(NAME) $(if $(PART),--part $(PART))
+
+mutations: $(READY) ## change the code at 300 places drawn by lot, and list what no test notices (an hour; needs the network once)
+	@$(PYTHON) tests/mutants/sample.py
 
 lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m ruff check .

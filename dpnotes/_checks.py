@@ -230,10 +230,8 @@ def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarra
     if array.size == 0:
         raise ValueError(f"{name} must hold at least one record, got none")
     if array.dtype.kind not in "biu":
-        raise TypeError(
-            f"{name} must be integers or booleans, got {kind_of(array)}; number the categories "
-            "from 0 on"
-        )
+        advice = "call them 0 and 1" if categories == 2 else "number the categories from 0 on"
+        raise TypeError(f"{name} must be integers or booleans, got {kind_of(array)}; {advice}")
     if array.dtype.kind == "b" and categories != 2:
         raise TypeError(f"{name} must be integers in [0, {categories}), got dtype bool")
     # A boolean read from foreign memory may hold any byte, which a report would carry along.

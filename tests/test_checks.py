@@ -611,3 +611,9 @@ def test_junk_is_taken_without_a_warning_or_refused_in_words(module, name, data)
 @given(data=st.data())
 def test_much_junk_is_taken_without_a_warning_or_refused_in_words(module, name, data):
     ask(module, name, data)
+
+
+@pytest.mark.parametrize(("categories", "advice"), [(2, "call them 0 and 1"), (3, "from 0 on")])
+def test_who_hands_in_words_is_told_what_to_do_instead(categories, advice):
+    with pytest.raises(TypeError, match=f"labels must be integers or booleans, .*{advice}"):
+        check_categories("labels", ["yes", "no"], categories)

@@ -1,3 +1,4 @@
+import hashlib
 import itertools
 import math
 import signal
@@ -316,6 +317,13 @@ def test_more_coins_than_a_block_holds_follow_the_law():
     # The remainder after the last full block is drawn as well.
     rest = slice(3 * _coins._BLOCK, None)
     assert is_plausible(np.count_nonzero(heads[rest][choice[rest]]), choice[rest].sum(), 0.7)
+
+
+def test_what_a_seed_gives_for_more_than_a_block_stays():
+    choice = np.arange((1 << 19) + 1000) % 3 == 0
+    heads = flip_either(choice, 0.7, 0.2, np.random.default_rng(0))
+    digest = hashlib.sha256(np.packbits(heads)).hexdigest()
+    assert digest.startswith("f4fcb60a7bde437b")
 
 
 def is_plausible(heads, coins, p):

@@ -5,6 +5,9 @@ CI plants the tenth whose turn it is, and all of them once a week.
 
 import datetime
 import importlib.util
+import json
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -81,7 +84,6 @@ def small(tmp_path, monkeypatch):
     claim = "import dpnotes\ndef test_double():\n    assert dpnotes.double(2) == 4\n"
     (root / "tests" / "test_double.py").write_text(claim)
     (root / "pytest.ini").write_text("[pytest]\n")
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setattr(run, "ROOT", root)
     monkeypatch.setattr(run, "NEEDED", ("dpnotes", "tests", "pytest.ini"))
     bug = {"list": "x", "tests": ["tests/test_double.py"], "file": "dpnotes/__init__.py"}
@@ -146,3 +148,80 @@ def test_tests_that_fail_without_a_bug_are_no_measure(small):
     (run.ROOT / "tests" / "test_double.py").write_text("def test_no():\n    assert False\n")
     with pytest.raises(RuntimeError, match="must pass on the package as it is"):
         list(run.examine([small | {"what": "any", "new": "3 * x"}], 1))
+
+
+# The changes drawn by lot.
+sys.path.insert(0, str(LISTS))
+_spec = importlib.util.spec_from_file_location("mutants_sample", LISTS / "sample.py")
+sample = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(sample)
+sys.path.remove(str(LISTS))
+
+SOURCE = """\
+def first(x):
+    if x:
+        return (
+            x
+            + 1
+        )
+    return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "around"), [((2, 2), (2, 2)), ((4, 5), (3, 6)), ((7, 7), (7, 7)), ((1, 7), (1, 7))]
+)
+def test_the_statement_of_a_change_is_the_smallest_around_it(lines, around):
+    assert sample.statement(SOURCE, *lines) == around
+
+
+def test_the_tests_that_run_a_changed_statement_are_asked_quickest_first():
+    seconds = {"slow": 3.0, "quick": 1.0, "elsewhere": 0.1}
+    known = {"seconds": seconds, "lines": {"a.py": {"3": ["slow"], "5": ["quick", "gone"]}}}
+    change = {"file": "a.py", "line": 4, "old": ["            x"]}
+    assert sample.order_of(change, known, SOURCE) == ["quick", "slow"]
+    assert sample.order_of(change | {"line": 7}, known, SOURCE) == ["elsewhere", "quick", "slow"]
+
+
+@pytest.mark.parametrize(
+    ("work", "status"), [(lambda: 3, 3), (lambda: 1 / 0, 70), (lambda: time.sleep(600), None)]
+)
+def test_work_in_a_fork_is_told_by_its_status_and_has_a_limit(work, status):
+    assert sample.forked(work, 5.0 if status else 0.5) == status
+
+
+DRAWN = [
+    {"module": "m", "file": "m.py", "operator": "o", "line": line, "old": [old], "new": [new]}
+    for line, old, new in [(1, "a + b", "a - b"), (2, "x < y", "x <= y"), (3, "c", "d")]
+]
+
+
+def test_a_summary_counts_and_keeps_the_reasons_of_survivors():
+    reasons = {sample._key(DRAWN[1]): "They are never equal."}
+    found = sample.summary(DRAWN, {0: "a test", 1: None}, reasons, "abc")
+    assert found["modules"] == {"m": {"drawn": 3, "tried": 2, "noticed": 1}}
+    assert found["survivors"] == [DRAWN[1] | {"because": "They are never equal."}]
+
+
+def test_a_survivor_that_nobody_explains_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(sample, "WORK", tmp_path)
+    monkeypatch.setattr(sample, "RESULT", tmp_path / "mutations.json")
+    (tmp_path / "drawn.json").write_text(json.dumps(DRAWN))
+    lines = [(0, None), (1, "a test"), (2, None), (0, "a new test")]
+    told = [json.dumps({"number": number, "noticed": told}) for number, told in lines]
+    (tmp_path / "tried.jsonl").write_text("\n".join(told))
+    assert sample.tell() == [DRAWN[2] | {"because": ""}]
+    written = json.loads(sample.RESULT.read_text())
+    written["survivors"][0]["because"] = "Both are one."
+    sample.RESULT.write_text(json.dumps(written))
+    assert sample.tell() == []
+
+
+def test_each_of_the_300_changes_was_tried_and_each_survivor_has_a_reason():
+    found = json.loads(sample.RESULT.read_text(encoding="utf-8"))
+    counts = found["modules"]
+    assert {*counts} == {*sample.MODULES}
+    assert all(count["drawn"] == count["tried"] == sample.EACH for count in counts.values())
+    missed = sum(count["tried"] - count["noticed"] for count in counts.values())
+    assert missed == len(found["survivors"])
+    assert all(len(change["because"]) > 20 for change in found["survivors"])

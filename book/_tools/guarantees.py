@@ -5,6 +5,7 @@ page lead to the lines of the tests, and a link beside each statement leads to i
 """
 
 import functools
+import json
 import re
 from pathlib import Path
 
@@ -41,6 +42,15 @@ run for every change, and the site is published by itself only from a change for
 passed. [The workflows]({repository}/tree/{branch}/.github/workflows) say what is run, and the
 repository shows how each run went. To run them yourself, in a copy of the repository:
 `.venv/bin/python -m pytest -m claim tests`.
+
+**And who checks the tests?** Bugs do. We keep a list of {bugs} that break a promise or a formula,
+most of them mistakes that somebody might make. `make mutants` plants one at a time, and a test has
+to notice it: a tenth of them with every change, all of them on Sundays. These were thought out by
+people who know the code, so a program drew {drawn} places by lot as well, in the five modules that
+privacy hangs on most, and changed each: a sign, a number, a comparison. Tests noticed {noticed} of
+these changes. [The other {survived}]({repository}/blob/{branch}/data/results/mutations.json) are
+listed one by one with the reason why no test has to notice them; most leave what the code computes
+as it was.
 """
 
 PROMISES = """\
@@ -55,7 +65,7 @@ def page(found, root=ledger.ROOT, lines=False):
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
     source = f"{config['url']}/blob/{config['branch']}"
     words = {"kinds": _kinds(found), "repository": config["url"], "branch": config["branch"]}
-    parts = [INTRODUCTION.format(**words)]
+    parts = [INTRODUCTION.format(**words, **_planted())]
     parts.append(PROMISES.format(left_out=_left_out(found)))
     rest = [*found.statements, *found.shown()]
     for name, title in _chapters(found.prose):
@@ -77,6 +87,19 @@ def _kinds(found):
         if count:
             rows.append(f"| {kind} | {words} | ${count}$ |")
     return "\n".join(rows)
+
+
+def _planted(root=ledger.ROOT):
+    """Count the planted bugs, and the changes drawn by lot."""
+    lists = (root / "tests" / "mutants").glob("*.toml")
+    bugs = sum(path.read_text(encoding="utf-8").count("[[bug]]\n") for path in lists)
+    results = root / "data" / "results" / "mutations.json"
+    found = json.loads(results.read_text(encoding="utf-8"))
+    counts = {
+        what: sum(module[what] for module in found["modules"].values())
+        for what in ("drawn", "noticed")
+    }
+    return {"bugs": bugs, **counts, "survived": len(found["survivors"])}
 
 
 def _left_out(found):

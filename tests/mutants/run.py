@@ -93,7 +93,10 @@ def fails(tests, root, limit=None):
     """Run tests in a copy and return the first that failed, "time" past the limit, or None."""
     environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     environment.setdefault("DPNOTES_DATA", str(ROOT / "data"))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    # To load the other plugins takes longer than most of the tests.
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     try:
         run = subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, timeout=limit
