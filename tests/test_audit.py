@@ -2,6 +2,10 @@ import dataclasses
 import functools
 import itertools
 import math
+import os
+import signal
+import subprocess
+import sys
 import types
 from decimal import Decimal
 from fractions import Fraction
@@ -1113,6 +1117,10 @@ class CallsItselfFloat(metaclass=CalledFloat):
         return 0.0
 
 
+class CallsItselfText(str, metaclass=CalledFloat):
+    pass
+
+
 @dataclasses.dataclass
 class Computed:
     value: float
@@ -1232,6 +1240,7 @@ def levels(data):
         lambda secret: ([secret], 1),
         lambda secret: np.array([secret]),
         lambda secret: np.array([secret], dtype=object),
+        lambda secret: np.array([[secret], None], dtype=object),
         lambda secret: np.ma.array([secret], mask=[False]),
         lambda secret: [secret, lambda: 0],
     ],
@@ -1583,6 +1592,35 @@ def test_a_process_that_does_not_listen_stops_nobody(submission):
         mechanism(np.zeros(10**6))
 
 
+FORKS = """
+import os, signal, time
+
+def leaves_a_child(data):
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        signal.alarm(120)
+        time.sleep(120)
+    while os.getsid(child) != child:
+        time.sleep(0.01)
+    return child
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
+def test_a_child_that_runs_away_keeps_nobody_waiting(tmp_path):
+    """It holds the pipe of the answers, which nobody can close for it."""
+    (tmp_path / "forks.py").write_text(FORKS)
+    judge = (
+        "from dpnotes.audit import in_a_process\n"
+        "with in_a_process('forks.py:leaves_a_child') as mechanism:\n"
+        "    print(mechanism(0))\n"
+    )
+    run = [sys.executable, "-c", judge]
+    said = subprocess.run(run, capture_output=True, check=True, cwd=tmp_path, timeout=60)
+    os.kill(int(said.stdout), signal.SIGKILL)
+
+
 def test_a_function_of_a_notebook_runs_in_a_process():
     pytest.importorskip("cloudpickle")
     shift = 5
@@ -1652,7 +1690,11 @@ def test_whatever_else_arrives_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    "output", [np.zeros(1, "i4, f8"), np.ma.array([1.0]), LyingFloat(1), [object()], print]
+    "output",
+    [
+        *(np.zeros(1, "i4, f8"), np.ma.array([1.0]), LyingFloat(1), [object()], print),
+        CallsItselfText("a"),
+    ],
 )
 def test_what_cannot_leave_a_process_is_refused_by_name(output):
     with pytest.raises(TypeError, match=r"cannot leave its process|no subclass of them, got \w+"):

@@ -420,6 +420,7 @@ def test_a_line_of_the_picture_ends_in_the_grey_just_where_the_claim_is_violated
     *_, region = axes.get_legend_handles_labels()
     matplotlib.pyplot.close(axes.figure)
     assert region == ["excluded by the claim", "guessing", "a pair, and its errors at most"]
+    assert axes.lines[0].get_xydata().tolist() == [[0, 1], [1, 0]]
     ends = [line.get_xydata()[-1] for line in axes.lines[1:]]
     excluded = [two < max(1 - math.e * one, math.exp(-1) * (1 - one)) for one, two in ends]
     assert excluded == [pair.lower_bound > 1 for pair in broken().pairs]

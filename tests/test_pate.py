@@ -1196,6 +1196,8 @@ def test_no_query_costs_nothing():
     assert pate.gnmax_log_error_probability(none, 40, method="exact").shape == (0,)
     assert pate.gnmax_local_sensitivity(none, 40, 2, distances=5).tolist() == [0] * 5
     assert pate.threshold_local_sensitivity(none, 2, 40, 2, distances=5).tolist() == [0] * 5
+    assert pate.gnmax_local_sensitivity([9, 1], 40, 2, distances=0).tolist() == []
+    assert pate.threshold_local_sensitivity([9, 1], 2, 40, 2, distances=0).tolist() == []
 
 
 # The mechanisms as values.
