@@ -1608,6 +1608,20 @@ def test_by_default_a_release_takes_its_parameters_from_public_numbers(monkeypat
     assert beta * order == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize(("queries", "answers", "classes"), [(1, 1, 2), (5, 2, 3), (50, 10, 10)])
+def test_the_usual_order_of_few_queries_is_the_first_at_which_the_sensitivity_is_known(
+    queries, answers, classes
+):
+    ask = pate.ConfidentGNMax(threshold=50, sigma_threshold=30, sigma=10)
+    order, _, _ = release._usual_parameters(ask, queries, answers, classes, 1e-6, None)
+    assert all(pate.gnmax_sensitivity_conditions(10, order, classes))
+    assert not all(pate.gnmax_sensitivity_conditions(10, 1 + (order - 1) / 0.8, classes))
+    largest = 1 + math.sqrt(-2 * math.log(1e-6)) / ask._mu(queries, answers)
+    steps = math.log((order - 1) / (largest - 1)) / math.log(0.8)
+    assert steps == pytest.approx(round(steps), abs=1e-6)
+    assert round(steps) >= 1
+
+
 def test_the_usual_release_shifts_by_a_twentieth_of_the_fixed_cost():
     ask = pate.ConfidentGNMax(200, 150, 40)
     order, beta, scale = release._usual_parameters(ask, 640, 286, 10, 1e-5, None)
