@@ -1586,3 +1586,29 @@ def test_the_two_data_sets_of_the_sources_figure_are_neighbours():
     assert areas == [179 / 225, 173 / 224]
     assert np.round(areas, 3).tolist() == [0.796, 0.772]
     assert areas[0] - areas[1] <= auc_local_sensitivity(15, 15)
+
+
+def test_a_beta_too_large_for_nissim_is_told_the_largest():
+    with pytest.raises(ValueError, match=r"at most epsilon / 6 = 0\.5, got 0\.6"):
+        cauchy_scale(3.0, 0.6, calibration="nissim")
+
+
+def test_as_many_degrees_as_allowed_are_allowed():
+    # So many degrees are next to normal noise, and it has a scale.
+    assert 0 < private_auc.student_t_scale(1.0, 1e-4, 1000) < math.inf
+
+
+@pytest.mark.parametrize("guess", [2, 100, 1000])
+def test_the_best_beta_of_a_tiny_epsilon_keeps_its_digits(guess):
+    # Of log(1 + growth), growth = (2 guess - 1) epsilon^2 / 2 is what is left.
+    epsilon = 1e-7
+    assert best_beta(epsilon, guess) == pytest.approx((2 * guess - 1) * epsilon**2 / 2, 1e-6, abs=0)
+
+
+def test_no_average_precision_is_above_one():
+    few = interval._FewNegatives(50)
+    at = np.linspace(0, 1, 101)
+    for mean in (0.3, 0.9):
+        chances = few.at_most(at, mean)
+        assert chances[-1] == 1
+        assert np.all(np.diff(chances) >= 0)
