@@ -218,12 +218,12 @@ def provenance(pins):
 
 
 def commit():
-    """Return the commit, and say so where the audit has been changed since."""
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True)
-    audit = ["dpnotes/audit", "dpnotes/_checks.py"]
+    """Return the commit that last changed the audit, and say so where it has been changed since."""
+    git, audit = ["git", "-C", str(ROOT)], ["dpnotes/audit", "dpnotes/_checks.py"]
+    last = [*git, "log", "-1", "--format=%h", "--abbrev=10", "--", *audit]
+    said = subprocess.run(last, capture_output=True, text=True).stdout.strip()
     changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *audit]).returncode
-    return (head.stdout.strip() or "unknown") + (" with changes" if changed else "")
+    return (said or "unknown") + (" with changes" if changed else "")
 
 
 def _add(entry, tries, results):

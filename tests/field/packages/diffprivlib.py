@@ -1,8 +1,10 @@
-"""diffprivlib (IBM): its mechanisms and its tools.
+"""diffprivlib (IBM): its mechanisms, its tools and its models.
 
 Its documentation names epsilon and delta and does not say which inputs are neighbours. A mechanism
 takes a sensitivity, so its neighbours are two values that far apart. A tool is judged by the
 neighbours that are easier on it: a mean by one record replaced, a histogram by one more record.
+So is a model: one that uses the number of records without noise by one record replaced, a tree by
+one more record. All that the warnings of a model ask for is given: bounds, norm and classes.
 """
 
 import functools
@@ -241,6 +243,7 @@ def mean(data):
 
 NAN = float("nan")
 RECORDER = (
+    "[issue 80](https://github.com/IBM/differential-privacy-library/issues/80); "
     "the tests of [dp-recorder](https://github.com/ObliviousAI/dp-recorder) name diffprivlib among "
     "the libraries in which a missing value survives the clipping"
 )
@@ -418,3 +421,225 @@ def histogram2d(data):
     from diffprivlib import tools
 
     return tools.histogram2d(*data, epsilon=1.0, bins=2, range=[(0, 1), (0, 1)])[0]
+
+
+ISSUES = "https://github.com/IBM/differential-privacy-library/issues"
+FEATURE = "the features of one record replaced"
+
+
+def model(name, quote, **parts):
+    """Describe a model and what is shown of it when it is fitted."""
+    more = {"where": f"the docstring of diffprivlib.models.{name}", "quote": quote}
+    return audits.add(f"models.{name}", **({"unit": REPLACED, "trials": 5_000} | more | parts))
+
+
+def _fitted(name, data, **parameters):
+    """Fit a model to records, each of some features or of features and a label."""
+    import warnings
+
+    import numpy as np
+    from diffprivlib import models
+
+    warnings.simplefilter("ignore")  # of a solver that did not converge
+    table = np.array(data)
+    columns = (
+        (table,) if name in ("KMeans", "PCA", "StandardScaler") else (table[:, :-1], table.T[-1])
+    )
+    return getattr(models, name)(**parameters).fit(*columns)
+
+
+BAYES = "adds noise to satisfy differential privacy to the learned means and variances"
+
+
+def _bayes(records, lower, upper):
+    it = _fitted("GaussianNB", records, epsilon=1.0, bounds=(lower, upper))
+    return [float(v) for v in (*it.class_count_, *it.theta_.ravel(), *it.var_.ravel())]
+
+
+@model(
+    "GaussianNB",
+    BAYES,
+    unit=FEATURE,
+    pair=([(0.0, 0), (0.0, 0), (0.0, 1)], [(1.0, 0), (0.0, 0), (0.0, 1)]),
+)
+def naive_bayes(records):
+    return _bayes(records, 0, 1)
+
+
+@model(
+    "GaussianNB",
+    BAYES,
+    unit="one record replaced, its class included (the number of records is public)",
+    pair=([(9.0, 0), (9.0, 0), (9.0, 1), (9.0, 1)], [(9.0, 0), (10.0, 1), (9.0, 1), (9.0, 1)]),
+    tried="two records at the lower bound in each of two classes, and one of them moved to the "
+    "other class and to the upper bound, with bounds 9 and 10",
+    cause="A record that changes its class changes the sums of two classes by its value, and the "
+    "noise is scaled to one class and to the width of the bounds (`local_diameter` in "
+    "`_update_mean_variance`).",
+)
+def naive_bayes_by_class(records):
+    return _bayes(records, 9, 10)
+
+
+LINEAR = "Differential privacy is guaranteed with respect to the training sample."
+
+
+@model(
+    "LinearRegression",
+    LINEAR,
+    pair=([(1.0, 1.0), (1.0, 1.0)], [(1.0, 1.0), (1.0, -1.0)]),
+    trials=10_000,
+)
+def linear_regression(records):
+    options = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "fit_intercept": False}
+    return float(_fitted("LinearRegression", records, epsilon=1.0, **options).coef_[0])
+
+
+@model(
+    "LinearRegression",
+    LINEAR,
+    pair=([(0.1, 0.0), (0.1, 0.0)], [(0.1, 0.0), (1.0, 0.0)]),
+    cause="The sensitivity of the sum of squares is the square of the lower bound, which stands "
+    "twice in the line that computes it (`bounds_X[0][i]` in `_construct_regression_obj`): with a "
+    "lower bound of 0, no noise is added.",
+    report=f"[issue 105]({ISSUES}/105)",
+)
+def linear_regression_from_zero(records):
+    options = {"bounds_X": (0, 1), "bounds_y": (0, 1), "fit_intercept": False}
+    return float(_fitted("LinearRegression", records, epsilon=1.0, **options).coef_[0])
+
+
+LOGISTIC = (
+    "ϵ-Differential privacy is achieved relative to the maximum norm of the data, as determined by "
+    "`data_norm`"
+)
+
+
+@model("LogisticRegression", LOGISTIC, pair=([(1.0, 0), (1.0, 1)], [(1.0, 0), (-1.0, 1)]))
+def logistic_regression(records):
+    options = {"data_norm": 1.0, "fit_intercept": False}
+    return float(_fitted("LogisticRegression", records, epsilon=1.0, **options).coef_[0, 0])
+
+
+@model(
+    "LogisticRegression",
+    LOGISTIC,
+    pair=([(100.0, 1), (0.0, 0)], [(0.0, 1), (0.0, 0)]),
+    trials=20_000,
+    cause="A record moves the curvature of the loss by a quarter of its squared norm at most, and "
+    "the noise allows for a quarter of the norm (`function_sensitivity * data_sensitivity` in "
+    "`mechanisms.Vector.randomise`): too little for a norm above 1.",
+    report=f"[issue 10]({ISSUES}/10) derives the term; [issue 104]({ISSUES}/104) names the vector "
+    "mechanism among five faults",
+)
+def logistic_regression_of_large_records(records):
+    options = {"data_norm": 100.0, "fit_intercept": False}
+    return float(_fitted("LogisticRegression", records, epsilon=1.0, **options).coef_[0, 0])
+
+
+@model(
+    "LogisticRegression",
+    LOGISTIC,
+    epsilon=2.0,
+    pair=([(1.0, 0), (1.0, 1)], [(1.0, 0), (-1.0, 1)]),
+    trials=12_000,
+    cause="The noise is that of an objective with a penalty on every coordinate (`alpha` in "
+    "`mechanisms.Vector`), and the loss of scikit-learn that is minimized has none on the "
+    "intercept.",
+)
+def logistic_regression_with_intercept(records):
+    it = _fitted("LogisticRegression", records, epsilon=2.0, data_norm=1.0)
+    slope, intercept = float(it.coef_[0, 0]), float(it.intercept_[0])
+    return abs(intercept - slope) < 2 < abs(slope)
+
+
+@model(
+    "KMeans",
+    "K-Means clustering with differential privacy.",
+    pair=([[0.0]] * 20, [[0.0]] * 19 + [[1.0]]),
+    tried="twenty records at the lower bound, and one of them at the upper",
+    cause="A cluster without records keeps its centre and gets no noise (`if cluster not in "
+    "labels` in `_update_centers`).",
+    report=f"[issue 104]({ISSUES}/104) names k-means among five faults",
+)
+def k_means(records):
+    it = _fitted("KMeans", records, n_clusters=2, epsilon=1.0, bounds=(0, 1))
+    return float(it.cluster_centers_.max())
+
+
+PCA = "with amendments to allow for the implementation of differential privacy"
+
+
+@model("PCA", PCA, pair=([[1.0, 0.0]] * 2, [[1.0, 0.0], [0.0, 1.0]]))
+def pca(records):
+    it = _fitted("PCA", records, epsilon=1.0, n_components=1, data_norm=1.0, bounds=(-1, 1))
+    return [float(v) for v in (*it.mean_, *it.components_[0], *it.explained_variance_)]
+
+
+@model("PCA", PCA, pair=([[1.0, 0.0]] * 2, [[1.0, 0.0], [0.0, 1.0]]))
+def pca_of_centred_records(records):
+    it = _fitted("PCA", records, epsilon=1.0, n_components=1, data_norm=1.0, centered=True)
+    return [float(v) for v in (*it.components_[0], *it.explained_variance_)]
+
+
+@model(
+    "StandardScaler",
+    "Differential privacy is guaranteed on the learned scaler with respect to the training sample",
+    pair=([[0.0], [0.0], [0.0]], [[0.0], [0.0], [1.0]]),
+)
+def standard_scaler(records):
+    it = _fitted("StandardScaler", records, epsilon=1.0, bounds=(0, 1))
+    return [float(it.mean_[0]), float(it.var_[0])]
+
+
+@model(
+    "DecisionTreeClassifier",
+    "This class implements the base differentially private decision tree classifier for the Random "
+    "Forest classifier algorithm.",
+    unit=ADDED,
+    pair=([(0.0, 0)], [(0.0, 0), (0.0, 0)]),
+    trials=20_000,
+    advice="Not meant to be used separately.",
+)
+def decision_tree(records):
+    options = {"max_depth": 1, "bounds": (0, 1), "classes": [0, 1]}
+    it = _fitted("DecisionTreeClassifier", records, epsilon=1.0, **options)
+    return int(it.predict([[0.0]])[0])
+
+
+FOREST = (
+    "ϵ-Differential privacy is achieved by constructing decision trees via random splitting "
+    "criterion and applying the PermuteAndFlip Mechanism to determine a noisy label."
+)
+
+
+def _labels(records, trees):
+    """Return the label that each tree of a forest gives to the lower bound."""
+    options = {"max_depth": 1, "bounds": (0, 1), "classes": [0, 1]}
+    it = _fitted("RandomForestClassifier", records, epsilon=1.0, n_estimators=trees, **options)
+    return [int(tree.predict([[0.0]])[0]) for tree in it.estimators_]
+
+
+@model(
+    "RandomForestClassifier",
+    FOREST,
+    pair=([(0.0, 0), (0.0, 0)], [(0.0, 0), (0.0, 1)]),
+    trials=1_200,
+    cause="A label that is replaced changes the counts of two labels, and `PermuteAndFlip` is told "
+    "that all of them can only grow (`monotonic=True` in `_FittingTree.fit`).",
+)
+def random_forest(records):
+    return _labels(records, 1)
+
+
+@model(
+    "RandomForestClassifier",
+    FOREST,
+    unit=ADDED,
+    pair=([(0.0, 0), (0.0, 1), (0.0, 0)], [(0.0, 0), (0.0, 1), (0.0, 0), (0.0, 1)]),
+    trials=1_200,
+    cause="Records are dealt out to the trees in order and by their number, so one more record "
+    "moves others to other trees (`tree_idxs` in `fit`).",
+)
+def random_forest_of_three_trees(records):
+    return _labels(records, 3)
