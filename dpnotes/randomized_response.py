@@ -22,12 +22,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnotes._checks import (
+    as_array,
     check_categories,
     check_counts,
     check_epsilon,
     check_integer,
     check_real,
     check_rng,
+    kind_of,
 )
 from dpnotes._coins import complement, flip, lie_probability
 
@@ -35,6 +37,8 @@ from dpnotes._coins import complement, flip, lie_probability
 _MOST = 1e100
 # How many people may be shuffled, for one set of truths and for the worst of all.
 _MOST_SHUFFLED, _MOST_ENUMERATED = 1_000_000, 20_000
+# So many reports are counted at a time.
+_PART = 1 << 20
 
 
 def keep_probability(epsilon: float, categories: int = 2) -> float:
@@ -188,14 +192,92 @@ def estimate(reports: ArrayLike, epsilon: float, *, categories: int = 2) -> np.n
     >>> estimate([True, True, True, False], np.log(3)).round(9)
     array([0., 4.])
     """
-    p, q = _probabilities(epsilon, categories)
-    reports = check_categories("reports", reports, categories)
+    # Epsilon is looked at before the reports.
+    _lie(epsilon, categories)
+    return estimate_counts(count_reports(reports, categories=categories), epsilon)
+
+
+def count_reports(reports: ArrayLike, *, categories: int = 2) -> np.ndarray:
+    """Count the reports of each category: all that a collector has to keep.
+
+    The counts of several batches add up to those of all of them together.
+
+    Parameters
+    ----------
+    reports : array_like of int in [0, categories), or of bool
+        Private reports, as `privatize` draws them.
+    categories : int
+        The number of possible answers k.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        How many reports there are of each category.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no report, one is outside the domain, or a parameter is of the wrong kind.
+
+    Notes
+    -----
+    Beside the reports this needs memory for the counts and for a million reports, however many
+    there are.
+
+    Examples
+    --------
+    >>> count_reports([0, 2, 2], categories=4)
+    array([1, 0, 2, 0])
+    """
+    categories = check_integer("categories", categories, low=2, high=2**62)
+    reports = check_categories("reports", reports, categories).ravel()
     if categories == 2:
         ones = np.count_nonzero(reports)
-        observed = np.array([reports.size - ones, ones])
-    else:
-        observed = np.bincount(reports.ravel().astype(np.intp, copy=False), minlength=categories)
-    return (observed - reports.size * q) / (p - q)
+        return np.array([reports.size - ones, ones])
+    counts = np.zeros(categories, dtype=np.int64)
+    step = max(_PART, categories)
+    for start in range(0, reports.size, step):
+        # numpy counts integers of eight bytes, and makes them of all others.
+        part = reports[start : start + step].astype(np.intp, copy=False)
+        counts += np.bincount(part, minlength=categories)
+    return counts
+
+
+def estimate_counts(counts: ArrayLike, epsilon: float) -> np.ndarray:
+    """Estimate how many people belong to each category from the number of reports of each.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (k,)
+        How many reports there are of each of k categories, at least 2; sums over batches.
+    epsilon : float
+        The privacy cost at which the reports were drawn.
+
+    Returns
+    -------
+    ndarray of float, shape (k,)
+        Estimated counts, as `estimate` gives them.
+
+    Raises
+    ------
+    ValueError
+        If the counts are fewer than two, negative, all zero or more than 2**62 together, or epsilon
+        is out of range.
+    TypeError
+        If the counts are not integers, or epsilon is not a number.
+
+    Examples
+    --------
+    >>> estimate_counts([1, 3], np.log(3)).round(9)
+    array([0., 4.])
+    """
+    counts = as_array("counts", counts)
+    if check_counts("counts", counts, at_least=2).sum() > 2**62:
+        raise ValueError("counts must add up to at most 2**62")
+    if counts.dtype.kind not in "iu":
+        raise TypeError(f"counts must be integers, got {kind_of(counts)}")
+    p, q = _probabilities(epsilon, counts.size)
+    return (counts - int(counts.sum()) * q) / (p - q)
 
 
 def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:

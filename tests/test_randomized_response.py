@@ -1,5 +1,6 @@
 import itertools
 import math
+import tracemalloc
 import warnings
 from fractions import Fraction
 
@@ -14,7 +15,9 @@ from scipy import stats
 from dpnotes import _coins, randomized_response
 from dpnotes.audit import exact_delta, exact_epsilon
 from dpnotes.randomized_response import (
+    count_reports,
     estimate,
+    estimate_counts,
     keep_probability,
     output_distribution,
     privatize,
@@ -455,6 +458,33 @@ def test_two_categories_counted_by_bincount_or_by_ones_agree():
     p, q = output_distribution(1.0)[0]
     expected = (np.bincount(reports) - 100 * q) / (p - q)
     np.testing.assert_array_equal(estimate(reports, 1.0), expected)
+
+
+@given(reports=st.lists(st.integers(0, 4), min_size=2, max_size=40), data=st.data())
+def test_the_counts_of_batches_add_up_and_give_the_estimate_of_all(reports, data):
+    cut = data.draw(st.integers(1, len(reports) - 1))
+    parts = [count_reports(part, categories=5) for part in (reports[:cut], reports[cut:])]
+    assert sum(parts).tolist() == [reports.count(category) for category in range(5)]
+    found = estimate_counts(sum(parts), 1.0)
+    np.testing.assert_array_equal(found, estimate(reports, 1.0, categories=5))
+
+
+def test_no_report_is_lost_where_one_part_ends_and_the_next_begins(monkeypatch):
+    monkeypatch.setattr(randomized_response, "_PART", 7)
+    for kind in INTEGERS:
+        reports = (np.arange(100) % 3).astype(kind)
+        assert count_reports(reports, categories=3).tolist() == [34, 33, 33]
+    # With more categories than a part has reports, parts are as long as the counts.
+    assert count_reports(np.arange(50), categories=30 + 20).tolist() == [1] * 50
+
+
+def test_counting_takes_the_memory_of_a_part_and_not_of_the_reports():
+    reports = np.zeros(20_000_000, dtype=np.uint8)
+    tracemalloc.start()
+    count_reports(reports, categories=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < reports.nbytes
 
 
 def test_the_estimates_of_many_surveys_spread_as_the_variance_says():

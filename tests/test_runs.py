@@ -20,7 +20,7 @@ def list_units(chosen, shared):
     return [Unit({"seed": seed}, {"epochs": 1}, ({"name": "a"},)) for seed in seeds]
 
 
-def measure(unit, chosen):
+def measure(unit, chosen, basis):
     return {"runs": [{**row, "half": unit.key["seed"] / 2} for row in unit.rows]}
 
 
@@ -34,7 +34,8 @@ TOY = _runs.Experiment(
     actions={"stop": fail},
     add_options=lambda parser: parser.add_argument("--stop", action="store_true"),
     head=lambda chosen: {"cut": "half" if chosen.small else None},
-    prepare=lambda chosen: {"prepared": True},
+    prepare=lambda chosen, call: {"prepared": True},
+    basis=lambda chosen: None,
     list_units=list_units,
     measure=measure,
 )
@@ -219,7 +220,7 @@ def test_images_of_one_file_are_read_and_a_file_that_holds_none_is_refused(tmp_p
 
 
 def test_data_that_is_not_on_this_machine_is_said_in_a_line(out, capsys):
-    def absent(chosen):
+    def absent(chosen, call):
         raise datasets.DatasetUnavailable("fetch it with ...")
 
     assert run("--out", out, experiment=TOY._replace(prepare=absent)) == 1

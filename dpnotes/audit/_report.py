@@ -160,7 +160,8 @@ def report(
     jobs : int, default 1
         Processes that share the pairs. More than one need joblib, which
         ``pip install dpnotes[audit]`` brings, and a mechanism that can be sent to them; one that
-        runs `in_a_process` cannot. The result is the same.
+        runs `in_a_process` cannot. Within ``joblib.parallel_config(backend="dask")`` they are all
+        workers of the cluster. The result is the same.
     rng : numpy.random.Generator, int or None
         Decides the runs. Every pair has a generator of its own.
 
@@ -236,10 +237,17 @@ def _done(tasks: list[tuple], jobs: int) -> list[PairReport]:
         raise ModuleNotFoundError(
             "jobs above 1 need joblib: pip install dpnotes[audit]", name="joblib"
         ) from error
-    shared = joblib.Parallel(n_jobs=jobs)
+    _check_travels(tasks, jobs)
+    return joblib.Parallel(n_jobs=jobs)(joblib.delayed(_pair_report)(*task) for task in tasks)
+
+
+def _check_travels(tasks: list[tuple], jobs: int) -> None:
+    """Refuse what cannot be sent: a cluster would be waited for, for ever."""
+    from joblib.externals import cloudpickle
+
     try:
-        return shared(joblib.delayed(_pair_report)(*task) for task in tasks)
-    except pickle.PicklingError as error:
+        cloudpickle.dumps(tasks)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
         kind = name_of(type(tasks[0][0]))
         raise TypeError(
             f"mechanism must be one that can be sent to {jobs} processes, with its data, where "

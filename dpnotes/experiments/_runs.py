@@ -1,7 +1,8 @@
 """What every long measurement shares: where it ran, and its command line.
 
-An experiment is a list of units (`_units`) and a function that measures one of them, given the unit
-and the words of the command line alone: so any process, on any machine, can be handed any unit.
+An experiment is a list of units (`_units`) and a function that measures one of them, given the
+unit, the words of the command line and what all units rest on: so any process, on any machine, can
+be handed any unit (`_cluster`).
 """
 
 import argparse
@@ -13,6 +14,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +25,8 @@ import torch
 import dpnotes
 from dpnotes import datasets
 from dpnotes._files import check_target
-from dpnotes.experiments import _units
+from dpnotes.experiments import _cluster, _units
+from dpnotes.experiments._cluster import Engine
 from dpnotes.experiments._units import Layout, RunError, Unit
 
 # What numpy may raise on the wrong bytes.
@@ -47,31 +51,42 @@ class Experiment(NamedTuple):
     description : str
         What the command does.
     actions : dict of str to callable
-        What is done, given the command line, in place of measuring, by the name of its option.
+        What is done in place of measuring, by the name of its option, given the command line and
+        `Engine.call`, which lets a function run where units are measured.
     add_options : callable
         Adds words of its own to the command line.
     head : callable
         Given the command line, what the first line of the file says.
     prepare : callable
-        Given the command line, makes what all units rest on, and returns what the file says of it.
+        Given these two, makes what all units rest on, and returns what the file says of it.
+    basis : callable
+        Given the command line, what all units rest on, as it is sent along with each of them.
     list_units : callable
         Given the command line and what the file says of all units, the units to measure.
     measure : callable
-        Given a unit and the command line, what its line has besides its name and provenance.
+        Given a unit, the command line and the basis, what its line has besides its name and
+        provenance.
     """
 
     layout: Layout
     description: str
-    actions: dict[str, Callable[[argparse.Namespace], None]]
+    actions: dict[str, Callable[[argparse.Namespace, Callable], None]]
     add_options: Callable[[argparse.ArgumentParser], None]
     head: Callable[[argparse.Namespace], dict[str, Any]]
-    prepare: Callable[[argparse.Namespace], dict[str, Any]]
+    prepare: Callable[[argparse.Namespace, Callable], dict[str, Any]]
+    basis: Callable[[argparse.Namespace], Any]
     list_units: Callable[[argparse.Namespace, dict[str, Any]], list[Unit]]
-    measure: Callable[[Unit, argparse.Namespace], dict[str, Any]]
+    measure: Callable[[Unit, argparse.Namespace, Any], dict[str, Any]]
+
+
+@cache
+def loaded_commit() -> str:
+    """Return the commit that this process runs, asked once: the checkout may move on meanwhile."""
+    return commit()
 
 
 def commit() -> str:
-    """Return the commit of the checkout; ask at the start, as it may move on during a run."""
+    """Return the commit of the checkout as it is now."""
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -160,12 +175,20 @@ def file(word: str) -> Path:
 
 
 def device(word: str) -> str:
-    """Read the name of a device that is there from the command line."""
+    """Read the name of a device from the command line; it need not be on this machine."""
     try:
-        torch.empty(0, device=word)
-    except (RuntimeError, AssertionError) as error:
+        torch.device(word)
+    except RuntimeError as error:
         raise argparse.ArgumentTypeError(f"no such device here: {word}") from error
     return word
+
+
+def _is_here(device: str) -> bool:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        return False
+    return True
 
 
 def parser(experiment: Experiment) -> argparse.ArgumentParser:
@@ -180,6 +203,11 @@ def parser(experiment: Experiment) -> argparse.ArgumentParser:
     add("--seeds", type=count, help="at most so many")
     add("--part", type=part, default=(1, 1), metavar="i/N", help="only every N-th unit, from i")
     add("--device", type=device, default="cpu", help="as torch has it (default: cpu)")
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="measure on the Dask cluster of this scheduler, such as tcp://host:8786",
+    )
     add("--merge", nargs="+", type=Path, metavar="FILE", help="add these files to OUT, then stop")
     add("--check", action="store_true", help="say what is in OUT and what it lacks, then stop")
     experiment.add_options(made)
@@ -195,13 +223,12 @@ def main(experiment: Experiment, arguments: Sequence[str] | None) -> int:
             return _merge(experiment.layout, chosen)
         if chosen.check:
             return _check(experiment, chosen)
-        # Asked once: the checkout may move on while the code that was loaded runs.
-        chosen.commit = commit()
-        for name, act in experiment.actions.items():
-            if getattr(chosen, name):
-                act(chosen)
-                return 0
-        return _measure(experiment, chosen)
+        if chosen.scheduler is None and not _is_here(chosen.device):
+            words.error(f"argument --device: no such device here: {chosen.device}")
+        loaded_commit()
+        with _cluster.engine(chosen.scheduler, warn) as engine:
+            _act(experiment, chosen, engine)
+        return 0
     except (RunError, datasets.DatasetUnavailable) as error:
         print(f"{words.prog}: {error}", file=sys.stderr)
         return 1
@@ -233,20 +260,42 @@ def _list(
     return experiment.list_units(chosen, _units.shared(contents))[number - 1 :: total]
 
 
-def _measure(experiment: Experiment, chosen: argparse.Namespace) -> int:
+def _act(experiment: Experiment, chosen: argparse.Namespace, engine: Engine) -> None:
+    for name, act in experiment.actions.items():
+        if getattr(chosen, name):
+            act(chosen, engine.call)
+            return
+    _measure(experiment, chosen, engine)
+
+
+def _measure(experiment: Experiment, chosen: argparse.Namespace, engine: Engine) -> None:
     layout = experiment.layout
     _units.begin(chosen.out, layout, experiment.head(chosen), warn)
     contents = _units.load(chosen.out, layout, warn)
     if not any(_units.missing(u, contents, layout) for u in _list(experiment, chosen, contents)):
-        return 0
-    _units.begin(chosen.out, layout, experiment.prepare(chosen), warn)
-
-    def measure(unit: Unit) -> dict[str, Any]:
-        began = time.perf_counter()
-        measured = experiment.measure(unit, chosen)
-        about = provenance(chosen.commit, chosen.device, time.perf_counter() - began)
-        return {"provenance": about, **measured}
-
+        return
+    _units.begin(chosen.out, layout, experiment.prepare(chosen, engine.call), warn)
     units = _list(experiment, chosen, _units.load(chosen.out, layout, warn))
-    _units.measure_all(chosen.out, layout, units, measure, warn)
-    return 0
+    measure = partial(
+        _measured, measure=experiment.measure, chosen=chosen, basis=experiment.basis(chosen)
+    )
+    engine.measure_all(chosen.out, layout, units, measure, warn)
+
+
+def _measured(
+    unit: Unit,
+    *,
+    measure: Callable[[Unit, argparse.Namespace, Any], dict[str, Any]],
+    chosen: argparse.Namespace,
+    basis: Any,  # noqa: ANN401
+) -> dict[str, Any]:
+    """Measure a unit, in whatever process this is, and say where that was."""
+    at, began = loaded_commit(), time.perf_counter()
+    measured = measure(unit, chosen, basis)
+    about = provenance(at, chosen.device, time.perf_counter() - began)
+    return {"provenance": about, **measured}
+
+
+def start(experiment: str) -> int:
+    """Run an experiment from the command line, by the name under which workers know it, too."""
+    return import_module(f"dpnotes.experiments.{experiment}").main()

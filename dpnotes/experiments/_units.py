@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -357,6 +357,28 @@ def claimed(path: Path, identity: str, *, patient: bool) -> Iterator[bool]:
                 own.with_suffix(".lock").unlink()
 
 
+class Results(NamedTuple):
+    """A file that some units are measured for, beside others who measure for it, too."""
+
+    path: Path
+    layout: Layout
+    report: Report
+
+    def lacking(self, unit: Unit) -> Unit | None:
+        """Return a unit with the rows that the file lacks; None if it lacks none."""
+        return missing(unit, load(self.path, self.layout, self.report), self.layout)
+
+    def claimed(self, unit: Unit, *, patient: bool) -> AbstractContextManager[bool]:
+        """Hold the lock of a unit while it is measured, as the function `claimed`."""
+        identity = self.layout.identity(unit.key, unit.setup)
+        return claimed(self.path, identity, patient=patient)
+
+    def add(self, unit: Unit, measured: dict[str, Any]) -> None:
+        """Write down what was measured of a unit."""
+        name = {"experiment": self.layout.experiment, "unit": unit.key, "setup": unit.setup}
+        append(self.path, {**name, **measured}, self.report)
+
+
 def measure_all(
     path: Path,
     layout: Layout,
@@ -380,23 +402,18 @@ def measure_all(
     report : callable
         Gets a line of progress.
     """
-
-    def lacking(unit: Unit) -> Unit | None:
-        return missing(unit, load(path, layout, report), layout)
-
+    results = Results(path, layout, report)
     # First what is free; then what others were measuring, in case that they were killed.
     for patient in (False, True):
         taken = []
         for unit in units:
-            if lacking(unit) is None:
+            if results.lacking(unit) is None:
                 continue
-            identity = layout.identity(unit.key, unit.setup)
-            with claimed(path, identity, patient=patient) as mine:
+            with results.claimed(unit, patient=patient) as mine:
                 if not mine:
                     taken.append(unit)
-                elif asked := lacking(unit):
-                    name = {"experiment": layout.experiment, "unit": unit.key}
-                    append(path, {**name, "setup": unit.setup, **measure(asked)}, report)
+                elif asked := results.lacking(unit):
+                    results.add(unit, measure(asked))
         units = taken
         if units and not patient:
             report(f"waiting for {len(units)} units that other processes measure")

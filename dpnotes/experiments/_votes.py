@@ -46,23 +46,19 @@ def read(path: Path, plan: TeacherPlan) -> Teaching:
     return Teaching(votes, summary)
 
 
-def train(
-    path: Path,
-    images: datasets.ImageData,
-    plan: TeacherPlan,
-    *,
-    tests: int,
-    device: str,
-    commit: str,
-) -> None:
-    """Train teachers, and keep their votes and a summary; the last `tests` are no pool."""
-    began = time.perf_counter()
+def train(images: datasets.ImageData, plan: TeacherPlan, *, tests: int, device: str) -> Teaching:
+    """Train teachers, and let them vote; the last `tests` images that they see are no pool."""
+    at, began = _runs.loaded_commit(), time.perf_counter()
     said = train_teachers(images, plan, device=device)
     votes = pate.count_votes(said, CLASSES)
-    about = _runs.provenance(commit, device, time.perf_counter() - began)
-    summary = {**_summary(said, votes, images, plan, tests), "provenance": about}
+    about = _runs.provenance(at, device, time.perf_counter() - began)
+    return Teaching(votes, {**_summary(said, votes, images, plan, tests), "provenance": about})
+
+
+def keep(path: Path, teaching: Teaching) -> None:
+    """Write votes and their summary into a file, whole or not at all."""
     with written_whole("votes", path) as out:
-        np.savez_compressed(out, votes=votes, summary=json.dumps(summary))
+        np.savez_compressed(out, votes=teaching.votes, summary=json.dumps(teaching.summary))
 
 
 def _summary(

@@ -35,6 +35,9 @@ So this is an array of jobs on Slurm:
     #SBATCH --gres=gpu:1
     python -m dpnotes.experiments.pate --device cuda --out pate.jsonl --part $SLURM_ARRAY_TASK_ID/5
 
+On a cluster of Dask, ``--scheduler ADDRESS`` lets its workers train the teachers and the students;
+they get the votes with each seed, and need the images alone.
+
 Where jobs share no file system, give each its own ``--out`` and a copy of the votes, and join the
 files: ``--out all.jsonl --merge 1.jsonl 2.jsonl``. The costs of Laplace noise need dp-accounting:
 where it is missing, records lack their costs until ``--costs --votes FILE`` adds them, where it is
@@ -71,7 +74,7 @@ The file is JSON Lines (see `_units`), and `datasets.load_results` makes one doc
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
@@ -405,20 +408,23 @@ def _mean(values: Sequence[float | None]) -> float | None:
 # The teachers, and their votes.
 
 
-def _teach(chosen: argparse.Namespace) -> _votes.Teaching:
-    """Take up the votes that were kept, or train the teachers while others wait."""
+def _teach(chosen: argparse.Namespace, call: Callable) -> _votes.Teaching:
+    """Take up the votes that were kept, or have the teachers trained while others wait."""
     path = _votes_path(chosen)
     while not path.exists():
         with _units.locked(path, patient=False) as free:
             if free and not path.exists():
                 _check_may_train(chosen, path)
-                how = {"tests": _TESTS, "device": chosen.device, "commit": chosen.commit}
-                _votes.train(path, _images(chosen.images), TEACHERS, **how)
+                _votes.keep(path, call(_train, chosen))
         if not free:
             _runs.report("teachers", f"another process trains them; waiting for {path}")
             with _units.locked(path):
                 pass
     return _votes.read(path, TEACHERS)
+
+
+def _train(chosen: argparse.Namespace) -> _votes.Teaching:
+    return _votes.train(_images(chosen.images), TEACHERS, tests=_TESTS, device=chosen.device)
 
 
 def _votes_path(chosen: argparse.Namespace) -> Path:
@@ -459,13 +465,17 @@ def _head(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"cut": CUT if chosen.small else None, "data": DATA}
 
 
-def _prepare(chosen: argparse.Namespace) -> dict[str, Any]:
-    return {"teachers": _teach(chosen).summary}
+def _prepare(chosen: argparse.Namespace, call: Callable) -> dict[str, Any]:
+    return {"teachers": _teach(chosen, call).summary}
 
 
-def _train_only(chosen: argparse.Namespace) -> None:
-    for shared in (_head, _prepare):
-        _units.begin(chosen.out, LAYOUT, shared(chosen), _runs.warn)
+def _basis(chosen: argparse.Namespace) -> np.ndarray:
+    return _votes.read(_votes_path(chosen), TEACHERS).votes
+
+
+def _train_only(chosen: argparse.Namespace, call: Callable) -> None:
+    _units.begin(chosen.out, LAYOUT, _head(chosen), _runs.warn)
+    _units.begin(chosen.out, LAYOUT, _prepare(chosen, call), _runs.warn)
 
 
 def _list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
@@ -477,9 +487,9 @@ def _list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit
     return [Unit({"seed": seed}, _votes.plain(setup), rows) for seed in seeds]
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
+def _measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> dict[str, Any]:
     """Measure those settings of a seed that the file lacks, and their costs where that can be."""
-    votes, seed = _votes.read(_votes_path(chosen), TEACHERS).votes, unit.key["seed"]
+    seed = unit.key["seed"]
     wanted = [LAYOUT.name(row) for row in unit.rows]
     settings = [setting for setting in SETTINGS if LAYOUT.name(_row(setting)) in wanted]
     records = measure(
@@ -502,7 +512,7 @@ def _setting_of(record: dict[str, Any]) -> Setting:
     return Setting(record[name], *(record[other] for other in others))
 
 
-def _renew_costs(chosen: argparse.Namespace) -> None:
+def _renew_costs(chosen: argparse.Namespace, _: Callable) -> None:
     """Compute the costs in a file anew; without votes, those that are fixed in advance."""
     votes = _votes.read(chosen.votes, TEACHERS).votes if chosen.votes else None
     with _units.locked(chosen.out):
@@ -565,6 +575,7 @@ EXPERIMENT = _runs.Experiment(
     add_options=_add_options,
     head=_head,
     prepare=_prepare,
+    basis=_basis,
     list_units=_list_units,
     measure=_measure_unit,
 )
@@ -587,4 +598,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_runs.start("pate"))

@@ -19,8 +19,10 @@ run the same command on one file: each takes a unit that nobody has taken. On Sl
 
 is an array of jobs that share the units. Where they share no file system, each job takes its part,
 ``--part $SLURM_ARRAY_TASK_ID/20 --out $SLURM_ARRAY_TASK_ID.jsonl``, and the files are joined:
-``--out all.jsonl --merge 1.jsonl 2.jsonl``. The file is JSON Lines (see `_units`), and
-`datasets.load_results` makes one document of it:
+``--out all.jsonl --merge 1.jsonl 2.jsonl``. With ``--scheduler ADDRESS`` the workers of a Dask
+cluster measure the units, and this process writes them down.
+
+The file is JSON Lines (see `_units`), and `datasets.load_results` makes one document of it:
 
     {"experiment": "symmetric_loss",
      "cut": null, or in words what was left out of the whole grid,
@@ -43,7 +45,7 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
@@ -486,7 +488,7 @@ def _setup(plan: Plan) -> dict[str, Any]:
     return json.loads(json.dumps(setup))
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
+def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> dict[str, Any]:
     """Measure those runs of a unit that the file lacks."""
     data, network, seed = unit.key.values()
     [plan] = (plan for plan in _plans(chosen) if (plan.data, plan.network) == (data, network))
@@ -532,10 +534,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--checkpoints", type=Path, metavar="FOLDER", help="keep the state of an unfinished unit")
 
 
-def _prepare(chosen: argparse.Namespace) -> dict[str, Any]:
+def _prepare(chosen: argparse.Namespace, _: Callable) -> dict[str, Any]:
     if chosen.images and len(chosen.data) > 1:
         raise RunError("--images is for one data set: name it with --data")
     return {}
+
+
+def _basis(_: argparse.Namespace) -> None:
+    """Let a unit rest on the images alone, which each process loads for itself."""
 
 
 EXPERIMENT = _runs.Experiment(
@@ -545,6 +551,7 @@ EXPERIMENT = _runs.Experiment(
     add_options=_add_options,
     head=_head,
     prepare=_prepare,
+    basis=_basis,
     list_units=_list_units,
     measure=_measure_unit,
 )
@@ -567,4 +574,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_runs.start("symmetric_loss"))

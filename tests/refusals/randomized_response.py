@@ -37,6 +37,8 @@ WORKING_CALLS = {
     "output_distribution": {"epsilon": 1.0, "categories": 3},
     "privatize": {"values": [0, 1, 2], "epsilon": 1.0, "categories": 3, "rng": 0},
     "estimate": {"reports": [0, 1, 2], "epsilon": 1.0, "categories": 3},
+    "count_reports": {"reports": [0, 1, 2], "categories": 3},
+    "estimate_counts": {"counts": [5, 3, 0], "epsilon": 1.0},
     "variance": {"counts": [5, 3, 0], "epsilon": 1.0},
     "two_coin": {"values": [True, False], "rng": 0},
     "shuffled_delta": {"epsilon": 0.1, "n": 9, "local_epsilon": 1.0, "others": 4},
@@ -53,6 +55,18 @@ REFUSED = {
         "reports": [NOT_AN_ARRAY_OF_INTEGERS, OUTSIDE_THE_DOMAIN, {TypeError: [[True]]}],
         "epsilon": EPSILON,
         "categories": DOMAIN_SIZE,
+    },
+    "count_reports": {
+        "reports": [NOT_AN_ARRAY_OF_INTEGERS, OUTSIDE_THE_DOMAIN, {TypeError: [[True]]}],
+        "categories": DOMAIN_SIZE,
+    },
+    "estimate_counts": {
+        "counts": [
+            NOT_COUNTS,
+            NOT_REAL_COUNTS,
+            {ValueError: [[5], [0, 0], [2**62, 2**62]], TypeError: [[1.0, 2.0]]},
+        ],
+        "epsilon": EPSILON,
     },
     "variance": {
         "counts": [NOT_COUNTS, NOT_REAL_COUNTS, {ValueError: [[5], [0, 0]]}],
