@@ -244,7 +244,7 @@ def quiz_from_its_source(page):
     for number, cell in cells:
         try:
             wanted = quizzes.written(quizzes.read(quizzes.source_of(ROOT / "book" / page.name)))
-        except quizzes.BadQuiz as error:
+        except quizzes.QuizError as error:
             yield number, 1, str(error)
         else:
             if cell["source"] != wanted:
@@ -507,9 +507,9 @@ def glossary_terms(text):
 
 
 def times_of_the_routes(root=ROOT):
-    """The index says of each page, and of each way through them, how long it takes."""
-    for line, message in routes.problems(root):
-        yield Problem("book/index.md", str(line), f"{message}; run `make refresh`")
+    """The index and the teacher's pages say how long each page and each way through them takes."""
+    for page, line, message in routes.problems(root):
+        yield Problem(f"book/{page}", str(line), f"{message}; run `make refresh`")
 
 
 def complete_contents(root=ROOT):

@@ -33,7 +33,7 @@ QUESTION = re.compile(r"## +(?P<text>\S.*)")
 ANSWER = re.compile(r"- \[(?P<mark>[ xX])\] +(?P<text>\S.*)")
 
 
-class BadQuiz(ValueError):
+class QuizError(ValueError):
     """A quiz that nobody can answer: which file, which line, and what is missing."""
 
 
@@ -65,14 +65,14 @@ def read(path):
     """Read the questions of a file, and refuse a quiz that nobody can answer."""
     path, questions = Path(path), []
     if not path.is_file():
-        raise BadQuiz(f"there is no {FOLDER}/{path.name}")
+        raise QuizError(f"there is no {FOLDER}/{path.name}")
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             _add(questions, number, line)
-        except BadQuiz as error:
-            raise BadQuiz(f"{FOLDER}/{path.name}, line {number}: {error}") from None
+        except QuizError as error:
+            raise QuizError(f"{FOLDER}/{path.name}, line {number}: {error}") from None
     for line, message in faults(questions):
-        raise BadQuiz(f"{FOLDER}/{path.name}, line {line}: {message}")
+        raise QuizError(f"{FOLDER}/{path.name}, line {line}: {message}")
     return questions
 
 
@@ -84,14 +84,14 @@ def _add(questions, number, line):
     elif not line.strip():
         return
     elif not questions:
-        raise BadQuiz("stands above the first question, which begins with ##")
+        raise QuizError("stands above the first question, which begins with ##")
     elif answer:
         questions[-1].answers.append(Answer(answer["text"], answer["mark"] != " "))
     elif line.startswith((" ", "\t")) and questions[-1].answers:
         last = questions[-1].answers[-1]
         last.feedback = f"{last.feedback} {line.strip()}".strip()
     elif questions[-1].answers or line.startswith(("-", "#", " ")):
-        raise BadQuiz("is neither a question (##), an answer (- [ ]), nor indented below one")
+        raise QuizError("is neither a question (##), an answer (- [ ]), nor indented below one")
     else:
         questions[-1].text += f" {line.strip()}"
 

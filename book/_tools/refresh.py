@@ -342,7 +342,7 @@ def main(arguments=None, root=ROOT):
         print(f"{name(path, root)}.ipynb: {reason or 'fresh'}", flush=True)
         try:
             passed &= refresh(path, options.timeout, root) if reason else rewrite(path)
-        except quizzes.BadQuiz as error:
+        except quizzes.QuizError as error:
             sys.exit(str(error))
     if root == ROOT:
         # Here, as that module reads pages with this one.
