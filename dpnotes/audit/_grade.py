@@ -80,14 +80,14 @@ def grade(
     isolation: str = "best",
     rng: np.random.Generator | int | None = None,
 ) -> Grades:
-    """Grade a submission that is not trusted, task by task.
+    r"""Grade a submission that is not trusted, task by task.
 
     Parameters
     ----------
     submission : str or path
         A string is the source itself; a path (`pathlib.Path`) is that of a script or a notebook. Of
-        a notebook all code cells are run, without the lines that begin with % or !; a cell that
-        fails does not stop the next one.
+        a notebook all code cells are run, without the lines that begin with % or !. A statement
+        that fails does not stop the next one.
     tasks : iterable of Task
         What is asked.
     confidence : float, default 0.999
@@ -157,7 +157,7 @@ def grade(
     ...     function="keep_probability", points=2, answers=[((1.0,), 0.731058579)],
     ...     mistakes={"Divide by the sum of all categories.": lambda epsilon: np.exp(epsilon) / 2},
     ... )
-    >>> wrong = "def keep_probability(epsilon):\\n    return 2.718281828459045 / 2"
+    >>> wrong = "def keep_probability(epsilon):\n    return 2.718281828459045 / 2"
     >>> [verdict] = grade(wrong, [task], isolation="process", rng=0).verdicts
     >>> verdict.points, verdict.check
     (0.0, 'answer')

@@ -1,7 +1,7 @@
 """The near end of a sandbox: run a function of a submission many times and store what it returns.
 
-Nothing that arrives is trusted. It is read by `_plain.built`, which makes numbers, texts, arrays and
-collections of them and runs no code; what is none of these, or too much, is no output.
+Nothing that arrives is trusted. It is read by `_plain.built`, which makes numbers, texts, arrays
+and collections of them and runs no code; what is none of these, or too much, is no output.
 """
 
 import importlib.util

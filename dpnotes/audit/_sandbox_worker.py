@@ -5,6 +5,7 @@ message, shuts itself in as far as the system allows, says how far that was, and
 submission. Whatever follows may come from the submission, so that the near end trusts none of it.
 """
 
+import ast
 import ctypes
 import json
 import os
@@ -63,13 +64,10 @@ def _answers(job: dict) -> Iterator[list]:
     sys.modules["submission"] = submission
     faults = []
     for number, cell in enumerate(job["cells"], start=1):
-        try:
-            exec(compile(cell, f"<submission, part {number}>", "exec"), submission.__dict__)
-        except BaseException as error:
-            faults.append(_named(error))
+        faults += _run(cell, f"<submission, part {number}>", submission.__dict__)
     function = getattr(submission, job["function"], None)
     if not callable(function):
-        yield ["missing", "; ".join(faults)]
+        yield ["missing", "; ".join(faults[:1])]
         return
     yield ["loaded", ""]
     for place, seed in job["plan"]:
@@ -86,6 +84,21 @@ def _answers(job: dict) -> Iterator[list]:
         except (RecursionError, TypeError) as error:
             yield ["refused", str(error)]
             return
+
+
+def _run(cell: str, name: str, space: dict) -> list[str]:
+    """Run one statement after another, and return what went wrong: it does not stop the next."""
+    faults = []
+    try:
+        statements = ast.parse(cell, name).body
+    except (RecursionError, SyntaxError, ValueError) as error:
+        return [_named(error)]
+    for statement in statements:
+        try:
+            exec(compile(ast.Module([statement], []), name, "exec"), space)
+        except BaseException as error:
+            faults.append(_named(error))
+    return faults
 
 
 def _named(error: BaseException) -> str:
