@@ -234,7 +234,11 @@ def two_laplace(cost):
 SAID = [
     ("foundations", "by a factor of at most {:.0f}.", lambda: two_coins(1)),
     ("foundations", "by a factor of {:.0f}.", lambda: two_coins(4)),
-    ("accounting", "At most {:.2f}. For", lambda: float(accounting.compose([0.1] * 100, delta=1e-5))),
+    (
+        "accounting",
+        "At most {:.2f}. For",
+        lambda: float(accounting.compose([0.1] * 100, delta=1e-5)),
+    ),
     ("accounting", "what exceeds {:.2f}.", lambda: float(accounting.compose([0.1] * 100, 1e-5))),
     ("accounting", "the mean, which is {:.1f}.", lambda: 10 * np.tanh(0.05)),
     ("accounting", "nearly {:.0f} such spreads", spreads_above_the_mean),
