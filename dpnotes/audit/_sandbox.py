@@ -1,10 +1,10 @@
 """The near end of a sandbox: run a function of a submission many times and store what it returns.
 
-Nothing that arrives is trusted. It is read by `_plain.built`, which makes numbers, texts, arrays
+Nothing that arrives is trusted. It is read by `_plain.built_of`, which makes numbers, texts, arrays
 and collections of them and runs no code; what is none of these, or too much, is no output.
 """
 
-import importlib.util
+import json
 import os
 import pickle
 import queue
@@ -15,17 +15,16 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from dpnotes.audit import _sandbox_worker
-from dpnotes.audit._plain import built
+from dpnotes.audit._plain import built_of
 
-_LARGEST = 2**22  # bytes of one answer
-_MOST = 2**28  # bytes of all answers
-_WAITING = 64  # answers that are read before somebody wants them
+_LARGEST = 2**26  # bytes of one message
+_MOST = 2**28  # bytes of all messages
+_WAITING = 16  # messages that are read before somebody wants them
 _PATIENCE = 10.0  # seconds for the interpreter to start, beside what the submission may take
 _GRACE = 5.0  # seconds to end in
 # Sockets of services lie there, which a network namespace does not cut off.
@@ -95,28 +94,13 @@ def _started(job: Job, scratch: str) -> subprocess.Popen:
     message = job._asdict() | {
         "inputs": [pickle.dumps(given, protocol=5) for given in job.inputs],
         "namespaces": job.isolation != "process",
-        "hidden": [*_hidden(job, path), *_unused(_SERVICES, path)],
+        "hidden": [*map(os.path.abspath, job.hidden), *_unused(_SERVICES, path)],
         "path": path,
         "scratch": scratch,
     }
     with suppress(OSError), process.stdin as stream:
         stream.write(pickle.dumps(message, protocol=5))
     return process
-
-
-def _hidden(job: Job, path: list[str]) -> list[str]:
-    """Return the folders and files that the submission is not to see, where they exist."""
-    places = [os.path.abspath(place) for place in job.hidden]
-    for name in job.blocked:
-        inside = Path(*name.split("."))
-        found = [Path(folder) / inside for folder in path]
-        with suppress(ImportError, ValueError):
-            spec = importlib.util.find_spec(name)
-            if spec and spec.origin:
-                origin = Path(spec.origin)
-                found.append(origin.parent if spec.submodule_search_locations else origin)
-        places += [str(p) for f in found for p in (f, f.with_suffix(".py")) if p.exists()]
-    return list(dict.fromkeys(places))
 
 
 def _unused(folders: tuple[str, ...], path: list[str]) -> list[str]:
@@ -169,26 +153,27 @@ class _Answers:
 def _heard(job: Job, answers: _Answers) -> tuple[list, str, str]:
     """Return the outputs, the reason why some are missing, and the isolation."""
     # The first message is written before anything of the submission is loaded.
-    kind, isolation = _read(answers.next(time.monotonic() + _PATIENCE))
+    [(kind, isolation), *_] = _read(answers.next(time.monotonic() + _PATIENCE))
     if kind != "ready":
         raise RuntimeError("the process that runs submissions does not start")
     outputs: list = []
     deadline = time.monotonic() + job.seconds
     wanted = "loaded"
-    while len(outputs) < len(job.plan) or wanted == "loaded":
+    while len(outputs) < len(job.plan):
         content = answers.next(deadline)
         if content is None:
             return outputs, f"it took more than the {job.seconds:g} seconds of this task", isolation
-        kind, said = _read(content)
-        if kind != wanted:
-            fault = _FAULTS.get(kind, _UNREADABLE)
-            return outputs, fault.format(name=job.function, said=said), isolation
-        if kind == "returned":
-            outputs.append(said)
-        wanted = "returned"
-    return outputs, "", isolation
+        for kind, said in _read(content):
+            if kind != wanted:
+                fault = _FAULTS.get(kind, _UNREADABLE)
+                return outputs, fault.format(name=job.function, said=said), isolation
+            if kind == "returned":
+                outputs.append(said)
+            wanted = "returned"
+    return outputs[: len(job.plan)], "", isolation
 
 
+_END = [("ended", "")]
 _UNREADABLE = "its process ended, or said what cannot be read"
 _FAULTS = {
     "missing": "there is no function {name}{said}",
@@ -197,21 +182,21 @@ _FAULTS = {
 }
 
 
-def _read(content: bytes | None) -> tuple[str, object]:
-    """Return what kind of answer it is, and what it says; all that is no answer is an end."""
-    if not content:
-        return "ended", ""
+def _read(content: bytes | None) -> list[tuple[str, object]]:
+    """Return what a message says: answers of a kind each; all that is none is an end."""
     try:
-        answer = built(b'["tuple",' + content[1:])
-    except ValueError:
-        return "ended", ""
-    if type(answer) is not tuple or len(answer) != 2 or type(answer[0]) is not str:
-        return "ended", ""
-    kind, said = answer
+        said = [_answer(*answer) for answer in json.loads(content or b"")]
+    except (RecursionError, TypeError, ValueError):
+        return _END
+    return said or _END
+
+
+def _answer(kind: str, said: object) -> tuple[str, object]:
     if kind == "returned":
-        return (kind, said) if _is_plain(said) else ("refused", type(said).__name__)
-    if type(said) is not str:
-        return "ended", ""
+        output = built_of(said)
+        return (kind, output) if _is_plain(output) else ("refused", type(output).__name__)
+    if type(kind) is not str or type(said) is not str:
+        raise TypeError
     said = " ".join(said.split())
     return kind, f", because {said}" if kind == "missing" and said else said
 

@@ -28,6 +28,7 @@ _READ_ONLY, _NO_SUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096, 
 _MOUNT_SETATTR, _HERE, _ALL_BELOW = 442, -100, 0x8000
 _DROP_CAPABILITY, _NO_NEW_PRIVILEGES, _CAPABILITIES = 24, 38, 0x20080522
 _LARGEST_FILE = 2**26  # bytes
+_TOGETHER = 100  # answers in one message
 _LONGEST_MESSAGE = 300  # characters of what an exception says
 
 
@@ -39,18 +40,36 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
+    sys.path[:] = [*sys.path, *(folder for folder in job["path"] if folder not in sys.path)]
+    job["hidden"] += [place for name in job["blocked"] for place in _places(name)]
     is_shut_in = job["namespaces"] and _shut_in(job)
     os.chdir(job["scratch"])
     _limit(job["memory"], job["seconds"])
-    _say(answers, ["ready", "namespaces" if is_shut_in else "process"])
-    sys.path[:] = [*sys.path, *(folder for folder in job["path"] if folder not in sys.path)]
+    _say(answers, [["ready", "namespaces" if is_shut_in else "process"]])
     sys.meta_path.insert(0, _Blocked(job["blocked"]))
+    said: list[list] = []
     for answer in _answers(job):
-        _say(answers, answer)
+        said.append(answer)
+        if len(said) == _TOGETHER:
+            _say(answers, said)
+            said = []
+    _say(answers, said)
 
 
-def _say(answers: int, answer: list) -> None:
-    content = json.dumps(answer).encode()
+def _places(name: str) -> list[str]:
+    """Return where a module lies, after every folder of the path and every finder."""
+    package, _, rest = name.partition(".")
+    places = [os.path.join(os.path.abspath(folder), package) for folder in sys.path]
+    for finder in sys.meta_path:
+        with suppress(AttributeError, ImportError):
+            spec = finder.find_spec(package, None)
+            places += list(spec.submodule_search_locations or [os.path.splitext(spec.origin)[0]])
+    inside = [os.path.join(place, *rest.split(".")) if rest else place for place in places]
+    return [place + end for place in dict.fromkeys(inside) for end in ("", ".py")]
+
+
+def _say(answers: int, said: list[list]) -> None:
+    content = json.dumps(said).encode()
     content = len(content).to_bytes(8, "big") + content
     while content:
         content = content[os.write(answers, content) :]
