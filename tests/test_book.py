@@ -14,6 +14,7 @@ import lint
 import policy
 import prose
 import pytest
+import quizzes
 import refresh
 import sources
 from pybtex.database import parse_file
@@ -119,13 +120,17 @@ WARNER = "https://doi.org/10.1080/01621459.1965.10480775"
 CITED = f"Warner ([1965]({WARNER})) says so."
 BIBLIOGRAPHY = refresh.BIBLIOGRAPHY
 FOOT = markdown(lint.sources.listed(CITED, BIBLIOGRAPHY))
+QUIZ = quizzes.written(quizzes.read(quizzes.source_of(ROOT / "book" / "accounting.ipynb")))
 ARRAY = "import numpy as np\n"
 MODULE = "from dpnotes import randomized_response as rr\n"
 
 # For each rule: pages that keep it and pages that break it.
 PLANTED = {
     lint.typed_numbers: (
-        [page(markdown("An error of 4.28<!-- error:.2f --> % among many."))],
+        [
+            page(markdown("An error of 4.28<!-- error:.2f --> % among many.")),
+            page(markdown("## Check yourself\n\nAn error of 4.28 % among many.")),
+        ],
         [page(markdown("An error of 4.28 % among many."))],
     ),
     lint.sections: (
@@ -140,6 +145,7 @@ PLANTED = {
         [
             page(markdown("word " * 3_800)),
             page(markdown("## Exercises"), markdown("word " * 4_000)),
+            page(markdown("## Check yourself\n\n" + "word " * 4_000)),
             page(markdown("### More (optional)\n" + "word " * 4_000 + "\n### On\nword")),
             page(markdown(":::{prf:proof}\n:class: dropdown\n" + "word " * 4_000 + "\n:::")),
             page(markdown(DRAWN), code("a\n" * 180)),
@@ -215,6 +221,20 @@ PLANTED = {
             page(FOOT, markdown(CITED)),
             page(markdown("[x](https://doi.org/10.1000/none)")),
             page(markdown(CITED), markdown("## Sources\n\n- Warner")),
+        ],
+    ),
+    lint.quiz_from_its_source: (
+        [
+            page(markdown(QUIZ), name="accounting.ipynb"),
+            page(markdown("No quiz."), name="deeper/accounting.ipynb"),
+        ],
+        [
+            page(markdown("No quiz."), name="accounting.ipynb"),
+            page(markdown(QUIZ), markdown(QUIZ), name="accounting.ipynb"),
+            page(markdown(QUIZ.replace("Right.", "Wrong.", 1)), name="accounting.ipynb"),
+            page(markdown(QUIZ), name="audit.ipynb"),
+            page(markdown(QUIZ), name="chapter.ipynb"),
+            page(markdown(QUIZ), name="deeper/accounting.ipynb"),
         ],
     ),
     lint.executed: (

@@ -151,9 +151,9 @@ def test_a_time_that_is_no_longer_true_is_found_and_written_anew(tmp_path, monke
     (tmp_path / "book").mkdir()
     index = tmp_path / "book" / "index.md"
     index.write_text("About 15<!-- foundations --> minutes.")
-    monkeypatch.setattr(routes, "numbers", lambda root: {"foundations": 35})
-    [(line, message)] = routes.problems(tmp_path)
-    assert line == 1
+    monkeypatch.setattr(routes, "PAGES", {"index.md": lambda root: {"foundations": 35}})
+    [(page, line, message)] = routes.problems(tmp_path)
+    assert (page, line) == ("index.md", 1)
     assert "35" in message
     routes.write(tmp_path)
     assert index.read_text() == "About 35<!-- foundations --> minutes."

@@ -21,6 +21,7 @@ import yaml
 import marks
 import measure
 import prose
+import quizzes
 import refresh
 import routes
 import sources
@@ -111,7 +112,8 @@ def _markdown(source):
 def typed_numbers(page):
     """Measured numbers come from a cell; see ``prose`` for what may be typed."""
     for number, cell in page.of_type("markdown"):
-        if cell["source"].startswith(sources.HEADING):
+        # What a quiz says in numbers is computed anew by its tests.
+        if cell["source"].startswith((sources.HEADING, quizzes.HEADING)):
             continue
         for line, typed in prose.typed_numbers(cell["source"]):
             yield number, line, f"{typed} is typed by hand: keep it, cite it or write it as maths"
@@ -228,6 +230,26 @@ def sources_at_the_foot(page):
     wanted, last = sources.listed(sources.above(page.cells), bibliography), page.cells[-1]
     if wanted != sources.HEADING + "\n" and last["source"].rstrip() != wanted:
         yield len(page.cells), 1, "the list of sources is not that of the links: run `make refresh`"
+
+
+def quiz_from_its_source(page):
+    """A core page asks, once, what the file of its quiz asks."""
+    cells = [(number, cell) for number, cell in page.of_type("markdown") if quizzes.is_quiz(cell)]
+    if not page.is_core:
+        yield from ((number, 1, "has a quiz, which core pages alone have") for number, _ in cells)
+        return
+    if len(cells) != 1:
+        wanted = f"{quizzes.HEADING!r} in a cell of its own"
+        yield 1, 1, f"has {len(cells)} quizzes: write {wanted}, then run `make refresh`"
+    for number, cell in cells:
+        try:
+            wanted = quizzes.written(quizzes.read(quizzes.source_of(ROOT / "book" / page.name)))
+        except quizzes.QuizError as error:
+            yield number, 1, str(error)
+        else:
+            if cell["source"] != wanted:
+                place = f"book/{quizzes.FOLDER}/{page.chapter}.md"
+                yield number, 1, f"the quiz is not that of {place}: edit it there, `make refresh`"
 
 
 def executed(page):
@@ -485,9 +507,9 @@ def glossary_terms(text):
 
 
 def times_of_the_routes(root=ROOT):
-    """The index says of each page, and of each way through them, how long it takes."""
-    for line, message in routes.problems(root):
-        yield Problem("book/index.md", str(line), f"{message}; run `make refresh`")
+    """The index and the teacher's pages say how long each page and each way through them takes."""
+    for page, line, message in routes.problems(root):
+        yield Problem(f"book/{page}", str(line), f"{message}; run `make refresh`")
 
 
 def complete_contents(root=ROOT):
@@ -558,6 +580,7 @@ NOTEBOOK_RULES = [
     kept_once,
     plain_links,
     sources_at_the_foot,
+    quiz_from_its_source,
     executed,
     mostly_compared,
     stable_outputs,

@@ -7,7 +7,8 @@ load and the style of the figures. Where one of them has changed since, the note
 ``python book/_tools/refresh.py`` runs all stale notebooks, or those it is given; ``--force`` runs
 fresh ones too. Cells tagged ``needs-cifar10`` and the like are left as they are where their data
 is absent. In every notebook it writes anew what follows from the rest: the numbers in the prose
-(see `marks`), the list of sources (see `sources`), the reading time, and which code is folded.
+(see `marks`), the list of sources (see `sources`), the quiz (see `quizzes`), the reading time, and
+which code is folded.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import marks
 import measure
+import quizzes
 import reach
 import sources
 
@@ -164,6 +166,7 @@ def execute(path, timeout=600, root=ROOT):
     client.execute(env=_environment(root))
     for cell in skipped:
         cell.metadata["tags"].remove("skip-execution")
+    book.cells = quizzes.filled(book.cells, path)
     return normalise(book, provenance(book, absent, root))
 
 
@@ -308,6 +311,7 @@ def refresh(path, timeout=600, root=ROOT):
 def rewrite(path):
     """Write the prose of a fresh notebook anew; nothing is run."""
     book = read(path)
+    book["cells"] = quizzes.filled(book["cells"], path)
     text = _text(normalise(book, book["metadata"].get("dpnotes", {})))
     if text != path.read_text(encoding="utf-8"):
         _write(path, text)
@@ -336,7 +340,10 @@ def main(arguments=None, root=ROOT):
         reason = "asked for by --force" if options.force else stale(path, root)
         reason = reason or outdated(path)
         print(f"{name(path, root)}.ipynb: {reason or 'fresh'}", flush=True)
-        passed &= refresh(path, options.timeout, root) if reason else rewrite(path)
+        try:
+            passed &= refresh(path, options.timeout, root) if reason else rewrite(path)
+        except quizzes.QuizError as error:
+            sys.exit(str(error))
     if root == ROOT:
         # Here, as that module reads pages with this one.
         import routes

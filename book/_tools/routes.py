@@ -1,7 +1,7 @@
-"""The times on the index: how long each page takes, and each way through the book.
+"""The times on the index and on the teacher's page: how long each page takes, and each way.
 
-``35<!-- foundations -->`` on the index is the reading time of that page; names without a page are
-those of a way, in hours or minutes. ``python book/_tools/routes.py`` writes them anew, as
+``35<!-- foundations -->`` is the reading time of that page; names without a page are those of a
+way through the book, in hours or minutes. ``python book/_tools/routes.py`` writes them anew, as
 ``refresh`` does, and ``lint`` compares them.
 """
 
@@ -11,7 +11,6 @@ import marks
 import measure
 import refresh
 
-INDEX = "index.md"
 # A course reads a chapter a week; its last week has a project besides.
 COURSE = [
     *("foundations", "accounting", "noisy_gradient_descent"),
@@ -21,15 +20,20 @@ COURSE = [
     *("private_auc", "audit"),
 ]
 AFTERNOON = ["foundations", "randomized_response", "exponential_mechanism", "accounting"]
+# Somebody who teaches has three of them, and every chapter comes after those that it needs.
+AFTERNOONS = [
+    ["foundations", "randomized_response"],
+    ["accounting", "exponential_mechanism"],
+    ["audit"],
+]
 RECIPES = 9
 
 
 def numbers(root=refresh.ROOT):
     """Return the minutes of each page, rounded up to five, and how long each way takes."""
-    times = {page: _measured(page, root).minutes for page in COURSE}
+    times = _times(root)
     recipe = _measured("use/recipes", root).exact / RECIPES
-    text = (root / "book" / "use" / "which_mechanism.md").read_text(encoding="utf-8")
-    on_the_map = measure.measure([{"cell_type": "markdown", "source": text}])
+    on_the_map = _measured_text("use/which_mechanism.md", root)
     return times | {
         "course_hours": _hours(sum(times.values())),
         "afternoon_hours": _hours(sum(times[page] for page in AFTERNOON)),
@@ -38,8 +42,36 @@ def numbers(root=refresh.ROOT):
     }
 
 
+def teaching(root=refresh.ROOT):
+    """Return the times of the teacher's pages: exercises take about as long as reading."""
+    times = _times(root)
+    afternoons = [sum(times[page] for page in pages) for pages in AFTERNOONS]
+    return times | {
+        "course_hours": _hours(sum(times.values())),
+        "course_hours_with_exercises": _hours(2 * sum(times.values())),
+        "longest_week_hours": _hours(2 * max(times.values())),
+        **{f"afternoon_{k}": minutes for k, minutes in enumerate(afternoons, start=1)},
+        "longest_afternoon_hours": _hours(2 * max(afternoons)),
+        "syllabus_minutes": _measured_text("teach/syllabus.md", root).minutes,
+        "grading_minutes": _measured_text("teach/grading.md", root).minutes,
+    }
+
+
+# Which page shows which times.
+PAGES = {"index.md": numbers, "teach/syllabus.md": teaching, "teach/grading.md": teaching}
+
+
+def _times(root):
+    return {page: _measured(page, root).minutes for page in COURSE}
+
+
 def _measured(page, root):
     return measure.measure(refresh.read(root / "book" / f"{page}.ipynb")["cells"])
+
+
+def _measured_text(page, root):
+    text = (root / "book" / page).read_text(encoding="utf-8")
+    return measure.measure([{"cell_type": "markdown", "source": text}])
 
 
 def _hours(minutes):
@@ -49,18 +81,21 @@ def _hours(minutes):
 
 
 def write(root=refresh.ROOT):
-    """Write the times of the index anew."""
-    path = root / "book" / INDEX
-    text = path.read_text(encoding="utf-8")
-    new = marks.written(text, numbers(root))
-    if new != text:
-        path.write_text(new, encoding="utf-8")
+    """Write the times of these pages anew."""
+    for page, measured in PAGES.items():
+        path = root / "book" / page
+        text = path.read_text(encoding="utf-8")
+        new = marks.written(text, measured(root))
+        if new != text:
+            path.write_text(new, encoding="utf-8")
 
 
 def problems(root=refresh.ROOT):
-    """Yield ``(line, message)`` for each time on the index that is not the measured one."""
-    text = (root / "book" / INDEX).read_text(encoding="utf-8")
-    yield from marks.problems(text, numbers(root))
+    """Yield ``(page, line, message)`` for each time that is not the measured one."""
+    for page, measured in PAGES.items():
+        text = (root / "book" / page).read_text(encoding="utf-8")
+        for line, message in marks.problems(text, measured(root)):
+            yield page, line, message
 
 
 if __name__ == "__main__":

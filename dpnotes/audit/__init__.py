@@ -23,6 +23,7 @@ True
 
 from dpnotes.audit._density import Bounds, density_delta, density_epsilon
 from dpnotes.audit._exact import exact_delta, exact_epsilon, trade_off
+from dpnotes.audit._grade import Grades, Verdict, grade
 from dpnotes.audit._neighbours import (
     Pair,
     pairs_by_removal,
@@ -32,20 +33,25 @@ from dpnotes.audit._neighbours import (
 from dpnotes.audit._process import MechanismRaised, in_a_process
 from dpnotes.audit._report import PairReport, Report, report
 from dpnotes.audit._statistical import epsilon_lower_bound, largest_certifiable_epsilon
+from dpnotes.audit._task import Task
 from dpnotes.audit._values import MechanismFailed
 
 __all__ = [
     "Bounds",
+    "Grades",
     "MechanismFailed",
     "MechanismRaised",
     "Pair",
     "PairReport",
     "Report",
+    "Task",
+    "Verdict",
     "density_delta",
     "density_epsilon",
     "epsilon_lower_bound",
     "exact_delta",
     "exact_epsilon",
+    "grade",
     "in_a_process",
     "largest_certifiable_epsilon",
     "pairs_by_removal",

@@ -34,6 +34,14 @@ def built(text: bytes) -> object:
         raise ValueError("text must be an output as `written` writes it") from error
 
 
+def built_of(parts: object) -> object:
+    """Return the output that parts stand for, as they are when JSON has read them."""
+    try:
+        return _whole(parts)
+    except _FAULTS as error:
+        raise ValueError("parts must be those of an output") from error
+
+
 def _parts(output: object) -> object:
     """Return JSON's own constants as they are, and [name, part, ...] for all else."""
     kind = type(output)

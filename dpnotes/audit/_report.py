@@ -211,7 +211,7 @@ def report(
     epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
     trials, confidence, delta = check_audit(mechanism, trials, confidence, delta, factory)
     jobs = check_integer("jobs", jobs, low=1)
-    pairs = _check_pairs(pairs)
+    pairs = check_pairs(pairs)
     error = (1 - confidence) / len(pairs)
     limit = largest_certifiable_epsilon(trials, confidence=1 - error, delta=delta)
     if limit <= epsilon:
@@ -270,7 +270,7 @@ def _pair_report(
     return PairReport(pair.difference, found.bound, event, *found.hits, found.tests)
 
 
-def _check_pairs(pairs: Iterable[tuple]) -> list[Pair]:
+def check_pairs(pairs: Iterable[tuple]) -> list[Pair]:
     """Return the pairs with their words, or refuse what is none or cannot be copied."""
     checked = [_check_pair(pair) for pair in listed("pairs", pairs)]
     if not checked:

@@ -1,0 +1,124 @@
+"""Assignments: one notebook is the source of what students get and of what grades them.
+
+    python book/_tools/grading.py student NAME FILE       write the student's version
+    python book/_tools/grading.py grade NAME FILE ...     grade submissions, a line each
+
+A source, ``book/assignments/NAME.ipynb``, holds the solution and the hidden tests. What stands
+between ``# BEGIN SOLUTION`` and ``# END SOLUTION`` becomes ``...`` for students, and the cell tagged
+``hidden-tests`` is left out, with the text above it. That cell defines ``tasks(**parameters)``,
+whose defaults are what is graded; a teacher changes them, or gives others with ``--set``.
+"""
+
+import argparse
+import ast
+import copy
+import json
+import re
+import sys
+from pathlib import Path
+
+import refresh
+
+FOLDER = refresh.ROOT / "book" / "assignments"
+HIDDEN = "hidden-tests"
+SOLUTION = re.compile(
+    r"^(?P<indent>[ \t]*)# BEGIN SOLUTION\n.*?^[ \t]*# END SOLUTION[ \t]*$", re.M | re.S
+)
+
+
+def names():
+    """Return the names of all assignments."""
+    return sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+
+
+def read(name):
+    """Return the source of an assignment."""
+    if name not in names():
+        raise ValueError(f"no such assignment: {name} (there are: {', '.join(names())})")
+    return refresh.read(FOLDER / f"{name}.ipynb")
+
+
+def student(book):
+    """Return what students get: no solution, no hidden tests, no outputs."""
+    cells = [copy.deepcopy(cell) for cell in book["cells"]]
+    hidden = [place for place, cell in enumerate(cells) if HIDDEN in refresh.tags(cell)]
+    left_out = {*hidden, *(place - 1 for place in hidden)}
+    kept = [cell for place, cell in enumerate(cells) if place not in left_out]
+    for cell in kept:
+        if cell["cell_type"] == "code":
+            cell |= {"execution_count": None, "outputs": []}
+            cell["source"] = SOLUTION.sub(r"\g<indent>...", cell["source"])
+    metadata = {key: value for key, value in book["metadata"].items() if key != "dpnotes"}
+    return {**book, "cells": kept, "metadata": metadata}
+
+
+def solution(book):
+    """Return the source of the solution as a script."""
+    cells = [cell for cell in refresh.code_cells(book) if HIDDEN not in refresh.tags(cell)]
+    return "\n\n".join(cell["source"] for cell in cells)
+
+
+def stub(book):
+    """Return the code of the student's version as a script."""
+    return solution(student(book))
+
+
+def replaced(source, **functions):
+    """Return a script in which some functions are defined otherwise, as a wrong answer is."""
+    lines = source.split("\n")
+    found = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
+    for name in sorted(functions, key=lambda name: -found[name].lineno):
+        node = found[name]
+        lines[node.lineno - 1 : node.end_lineno] = functions[name].strip("\n").split("\n")
+    return "\n".join(lines)
+
+
+def tasks(book, **parameters):
+    """Return the tasks that the hidden tests define."""
+    [cell] = [cell for cell in refresh.code_cells(book) if HIDDEN in refresh.tags(cell)]
+    # The hidden tests use what the notebook has imported above.
+    space = {"__name__": "hidden_tests"}
+    imports = [n for n in ast.parse(solution(book)).body if isinstance(n, ast.Import)]
+    exec(compile(ast.Module(imports, []), "<imports>", "exec"), space)
+    exec(compile(cell["source"], "<hidden tests>", "exec"), space)
+    return space["tasks"](**parameters)
+
+
+def grade(name, submission, parameters=None, **options):
+    """Grade one submission, which sees neither the assignments nor the rest of this checkout."""
+    from dpnotes import audit
+
+    hidden = [refresh.ROOT / "book", refresh.ROOT / "tests"]
+    return audit.grade(
+        submission, tasks(read(name), **(parameters or {})), hidden=hidden, **options
+    )
+
+
+def _parameters(words):
+    pairs = dict(word.partition("=")[::2] for word in words)
+    return {name: ast.literal_eval(value) for name, value in pairs.items()}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True, dest="command")
+    command = commands.add_parser("student", help="write the student's version")
+    command.add_argument("name", choices=names())
+    command.add_argument("file", type=Path)
+    command = commands.add_parser("grade", help="grade submissions")
+    command.add_argument("name", choices=names())
+    command.add_argument("files", type=Path, nargs="+")
+    command.add_argument("--set", nargs="*", default=[], metavar="PARAMETER=VALUE")
+    options = parser.parse_args(arguments)
+    if options.command == "student":
+        refresh.write(options.file, student(read(options.name)))
+        return
+    for path in options.files:
+        grades = grade(options.name, path, _parameters(options.set))
+        told = {"submission": str(path), "points": grades.points, "of": grades.possible}
+        told |= {"isolation": grades.isolation, "verdicts": [v._asdict() for v in grades.verdicts]}
+        print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,326 @@
+"""The judge: what stored outputs say of a submission. Nothing of the submission runs here.
+
+Each check returns a sentence that says what is wrong, or None. A check that can err is given the
+error that it may make on a right submission.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
+
+import numpy as np
+from scipy import stats
+
+from dpnotes.audit._events import in_words
+from dpnotes.audit._exact import exact_epsilon
+from dpnotes.audit._neighbours import shown
+from dpnotes.audit._report import PairReport, Report
+from dpnotes.audit._statistical import audited, largest_certifiable_epsilon
+from dpnotes.audit._task import Runs, Task
+
+_LONGEST = 160  # characters of an output that are quoted
+_LIKELY = 1e-3  # a mistake that fits no worse than this is named
+CAUSES = {
+    "answer": "Put small numbers in by hand, and compare with the definition.",
+    "shape": "Look at what the task says of the type and the size of the output.",
+    "rng": "Draw from the generator that is handed over as rng, and from nothing else.",
+    "privacy": (
+        "Usual causes are a probability or a scale for another problem than this one, one draw "
+        "that several people share, and something that is published without noise."
+    ),
+    "distribution": (
+        "Usual causes are a formula for another number of categories, a parameter that was halved "
+        "or doubled, and a lie that may come out true."
+    ),
+    "usefulness": (
+        "Usual causes are noise for less epsilon than may be spent, and an estimate that does not "
+        "correct for the noise."
+    ),
+}
+
+
+def judged(
+    task: Task, runs: Runs, share: float, confidence: float, rng: np.random.Generator
+) -> tuple[str, str]:
+    """Return the first check that fails and a sentence, or "passed" and what was looked at."""
+    if runs.fault:
+        return "run", f"{_capital(runs.fault)}."
+    for name, found in _checks(task, runs, share, confidence, rng):
+        if found:
+            return name, f"{found} {_cause(task, runs, name)}"
+    return "passed", _passed(task, share)
+
+
+def _checks(
+    task: Task, runs: Runs, share: float, confidence: float, rng: np.random.Generator
+) -> Iterator[tuple[str, str | None]]:
+    if task.answers:
+        yield "answer", _answers(task, runs)
+        return
+    yield "shape", _shape(task, runs)
+    if task.uses_rng:
+        yield "rng", _rng(task, runs, share)
+    if task.epsilon is not None:
+        yield "privacy", _privacy(task, runs, share, confidence, rng)
+    if task.distribution is not None:
+        yield "distribution", _distribution(runs, task.distribution, share)
+    if task.loss is not None:
+        yield "usefulness", _usefulness(task, runs, share)
+
+
+def _cause(task: Task, runs: Runs, name: str) -> str:
+    """Return the usual mistake that the outputs fit, or the usual cause of what was found."""
+    for sentence, stands_for in task.mistakes.items():
+        if task.answers:
+            fits = all(
+                _is_answer(output, stands_for(*args), task.tolerance)
+                for output, (args, _) in zip(runs.answers, task.answers, strict=True)
+            )
+        else:
+            fits = _distribution(runs, stands_for, _LIKELY) is None
+        if fits:
+            return sentence
+    return task.causes.get(name, CAUSES[name])
+
+
+def _passed(task: Task, share: float) -> str:
+    if task.answers:
+        return f"Passed: {len(task.answers)} of {len(task.answers)} answers are right."
+    found = [f"{task.trials:,} runs on each of {len(task.data_sets)} data sets"]
+    if task.epsilon is not None:
+        limit = largest_certifiable_epsilon(task.trials, confidence=1 - share, delta=task.delta)
+        found.append(
+            f"epsilon = {task.epsilon:.4g} is not refuted on {len(task.pairs)} pairs, where so "
+            f"many runs could have shown {limit:.2f}"
+        )
+    if task.distribution is not None:
+        found.append("the outputs agree with the stated distribution")
+    if task.loss is not None:
+        found.append("the error is as small as promised")
+    return f"Passed: {'; '.join(found)}."
+
+
+# Answers of functions without randomness
+
+
+def _answers(task: Task, runs: Runs) -> str | None:
+    for output, (args, right) in zip(runs.answers, task.answers, strict=True):
+        if not _is_answer(output, right, task.tolerance):
+            call = f"{task.function}({', '.join(map(shown, args))})"
+            return f"{call} returned {quoted(output)}, which is not right{_how(output, right)}."
+    return None
+
+
+def _is_answer(output: object, right: object, tolerance: float) -> bool:
+    """Whether an output is the right answer: equal, or numbers of one shape that are close."""
+    try:
+        got, wanted = np.asarray(output), np.asarray(right)
+    except ValueError:  # lists of several lengths
+        return False
+    if wanted.dtype.kind in "iuf" and got.dtype.kind in "iuf":
+        close = got.shape == wanted.shape and np.allclose(
+            got, wanted, rtol=tolerance, atol=tolerance, equal_nan=True
+        )
+        return bool(close)
+    return got.dtype.kind == wanted.dtype.kind and bool(np.array_equal(got, wanted))
+
+
+def _how(output: object, right: object) -> str:
+    """Return how an answer is wrong, without the right one."""
+    try:
+        got, wanted = np.asarray(output), np.asarray(right)
+    except ValueError:
+        return ": its rows differ in length"
+    if got.dtype.kind not in "biuf" or wanted.dtype.kind not in "biuf":
+        return ""
+    if got.shape != wanted.shape:
+        return f": its shape is {got.shape}, and {wanted.shape} is asked for"
+    if wanted.ndim == 0:
+        return f": it is too {'large' if got > wanted else 'small'}"
+    if wanted.ndim != 2 or not np.allclose(wanted.sum(axis=1), 1):
+        return ""
+    if not (np.all(got >= 0) and np.allclose(got.sum(axis=1), 1)):
+        return ": its rows are not probabilities that sum to 1"
+    cost, claimed = exact_epsilon(got / got.sum(axis=1)[:, None]), exact_epsilon(wanted)
+    if cost > claimed * (1 + 1e-6) + 1e-9:
+        return f": it costs an epsilon of {cost:.4g}, and {claimed:.4g} is allowed"
+    if cost < claimed * (1 - 1e-6) - 1e-9:
+        return f": it costs an epsilon of {cost:.4g} alone, and so is noisier than it has to be"
+    return ""
+
+
+# Mechanisms
+
+
+def _shape(task: Task, runs: Runs) -> str | None:
+    if task.shape is None:
+        return None
+    for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
+        wanted = task.shape(data) if callable(task.shape) else task.shape
+        for output in outputs:
+            if fault := _misshapen(output, wanted):
+                return f"On {shown(data)}, {task.function} returned {quoted(output)}: {fault}."
+    return None
+
+
+def _misshapen(output: object, wanted: tuple) -> str | None:
+    try:
+        array = np.asarray(output)
+    except ValueError:
+        return "its rows differ in length"
+    if array.dtype.kind not in "biuf":
+        return "it has to hold numbers"
+    if array.shape != tuple(wanted):
+        return f"its shape is {array.shape}, and {tuple(wanted)} is asked for"
+    return None if np.isfinite(array).all() else "it has to hold finite numbers"
+
+
+def _rng(task: Task, runs: Runs, share: float) -> str | None:
+    """Return what shows that the generator is not used, or not it alone."""
+    for place, once, again in runs.repeated:
+        if key(once) != key(again):
+            return (
+                f"On {shown(runs.data_sets[place])} and with one and the same seed, "
+                f"{task.function} returned {quoted(once)} and then {quoted(again)}."
+            )
+    for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
+        if len({key(output) for output in outputs}) == 1 and _varies(task, data, share):
+            return (
+                f"On {shown(data)}, {task.function} returned {quoted(outputs[0])} in all "
+                f"{len(outputs):,} runs, each with a seed of its own."
+            )
+    return None
+
+
+def _varies(task: Task, data: object, share: float) -> bool:
+    """Whether a right answer hardly ever gives one output in all runs."""
+    stated = task.distribution(data) if task.distribution else None
+    if not isinstance(stated, Mapping):
+        return True
+    return sum(p**task.trials for p in stated.values()) <= share
+
+
+def _privacy(
+    task: Task, runs: Runs, share: float, confidence: float, rng: np.random.Generator
+) -> str | None:
+    limit = largest_certifiable_epsilon(task.trials, confidence=1 - share, delta=task.delta)
+    pairs = []
+    for pair in task.pairs:
+        stored = [iter(runs.of(data)) for data in pair[:2]]
+        found = audited(
+            lambda place, stored=stored: next(stored[place]),
+            (0, 1),
+            task.trials,
+            share,
+            task.delta,
+            False,
+            rng,
+        )
+        event = in_words(found.runs, found.event)
+        pairs.append(PairReport(pair.difference, found.bound, event, *found.hits, found.tests))
+    report = Report(task.epsilon, task.delta, confidence, limit, tuple(pairs))
+    return report.sentence if report.verdict == "violated" else None
+
+
+def _distribution(runs: Runs, distribution: Callable, share: float) -> str | None:
+    for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
+        stated = distribution(data)
+        check = _finite if isinstance(stated, Mapping) else _of_numbers
+        if found := check(shown(data), outputs, stated, share):
+            return found
+    return None
+
+
+def _finite(data: str, outputs: list, stated: Mapping, share: float) -> str | None:
+    """Compare frequencies with probabilities: an exact binomial test for each output.
+
+    Each of K outputs has two tails, of an error of share / 2K each: no approximation, and what
+    deviates has a name.
+    """
+    stated = {key(output): float(p) for output, p in stated.items()}
+    counts, runs = Counter(map(key, outputs)), len(outputs)
+    for output in outputs:
+        if not stated.get(key(output), 0.0):
+            return f"On {data}, an output was {quoted(output)}, which must not come."
+    names, p = list(stated), np.clip(list(stated.values()), 0.0, 1.0)
+    hits = np.array([counts[name] for name in names])
+    tails = np.minimum(stats.binom.cdf(hits, runs, p), stats.binom.sf(hits - 1, runs, p))
+    worst = int(tails.argmin())
+    if tails[worst] >= share / (2 * len(names)):
+        return None
+    return (
+        f"On {data}, the output {quoted(names[worst])} came {hits[worst]:,} times in {runs:,} "
+        f"runs; the stated distribution gives it a probability of {p[worst]:.4f}, which is "
+        f"{runs * p[worst]:,.0f} times."
+    )
+
+
+def _of_numbers(data: str, outputs: list, stated: object, share: float) -> str | None:
+    """Compare two distribution functions, by the bound of Dvoretzky, Kiefer, Wolfowitz, Massart.
+
+    The two are nowhere further apart than sqrt(log(2 / share) / 2n), but with probability share;
+    that holds for every distribution, on a grid or not.
+    """
+    for output in outputs:
+        if fault := _misshapen(output, ()):
+            return f"On {data}, an output was {quoted(output)}: {fault}."
+    n = len(outputs)
+    values, counts = np.unique(np.asarray(outputs, dtype=float), return_counts=True)
+    upto = counts.cumsum() / n
+    at = np.asarray(stated.cdf(values), dtype=float)
+    below = at - (np.asarray(stated.pmf(values), dtype=float) if hasattr(stated, "pmf") else 0.0)
+    above, under = np.abs(upto - at), np.abs(upto - counts / n - below)
+    gaps = np.maximum(above, under)
+    worst = int(gaps.argmax())
+    if gaps[worst] <= math.sqrt(math.log(2 / share) / (2 * n)):
+        return None
+    if above[worst] >= under[worst]:
+        which, seen, wanted = "at most", upto[worst], at[worst]
+    else:
+        which, seen, wanted = "below", upto[worst] - counts[worst] / n, below[worst]
+    return (
+        f"On {data}, {round(n * seen):,} of {n:,} outputs were {which} {values[worst]:.6g}; the "
+        f"stated distribution has {n * wanted:,.0f} of them there."
+    )
+
+
+def _usefulness(task: Task, runs: Runs, share: float) -> str | None:
+    for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
+        losses = np.array([_loss(task, output, data) for output in outputs])
+        hits, n = int((~(losses <= task.margin)).sum()), len(outputs)
+        if stats.binom.sf(hits - 1, n, task.beyond) < share:
+            return (
+                f"Not as useful as promised: on {shown(data)}, the error was above "
+                f"{task.margin:.4g} in {hits:,} of {n:,} runs, and "
+                f"{n * task.beyond:,.0f} are expected at most."
+            )
+    return None
+
+
+def _loss(task: Task, output: object, data: object) -> float:
+    """Return how far off an output is; what is no output at all is infinitely far."""
+    try:
+        return float(task.loss(output, data))
+    except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
+        return math.inf
+
+
+def key(output: object) -> Hashable:
+    """Return an output as a mapping of a distribution names it: numbers, texts, tuples of them."""
+    if isinstance(output, np.ndarray | np.generic):
+        output = output.tolist()
+    if isinstance(output, dict):
+        return tuple((key(k), key(v)) for k, v in output.items())
+    if isinstance(output, list | tuple):
+        return tuple(map(key, output))
+    return "nan" if output != output else output
+
+
+def quoted(output: object) -> str:
+    """Return an output in a few words."""
+    words = shown(output.tolist() if isinstance(output, np.ndarray) else output)
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,253 @@
+"""What a task of an assignment asks, and which runs answer it."""
+
+import dataclasses
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from dpnotes._checks import check_flag, check_integer, check_probability, check_real
+from dpnotes.audit._neighbours import listed, shown
+from dpnotes.audit._report import check_pairs
+from dpnotes.audit._sandbox import Job, Stored
+from dpnotes.audit._values import copier
+
+_REPEATED = 16  # runs on each data set that are made twice
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """What one task of an assignment asks of one function, for `grade`.
+
+    Parameters
+    ----------
+    function : str
+        The name of the function that the submission has to define.
+    points : float, default 1.0
+        What it is worth; a function that fails a check gets none of it.
+    says : str, default ""
+        What the task asks, in a sentence of the teacher's.
+    arguments : mapping, optional
+        What the function is given by name in every run, beside the data set and `rng`.
+    answers : iterable of (arguments, right answer), default ()
+        For a function without randomness: tuples of arguments, and what it has to return.
+    tolerance : float, default 1e-6
+        How far an answer may be from the right one, absolutely and relatively.
+    pairs : iterable of (data set, neighbour) or (data set, neighbour, words), default ()
+        For a mechanism: what the claim calls neighbours, as for `report`.
+    data : iterable, default ()
+        Further data sets that it is run on.
+    epsilon : float or None, default None
+        The epsilon that is claimed for all pairs, in nats; None claims nothing.
+    delta : float, default 0.0
+        The delta that is claimed, in [0, 1).
+    distribution : callable or None, default None
+        Returns the stated distribution of the output on a data set: a mapping of outputs to
+        probabilities where there are few (an array or a list stands there as a tuple), else a
+        distribution of numbers with `cdf`, such as scipy's, and `pmf` where they are on a grid.
+    loss : callable or None, default None
+        ``loss(output, data set)`` is how far off an output is, for the demand on usefulness.
+    margin : float, default 0.0
+        The loss that a right answer exceeds ...
+    beyond : float, default 0.05
+        ... with at most this probability.
+    shape : tuple, callable or None, default None
+        The shape of an output, which then has to hold finite numbers; a function is given the data
+        set. None asks for none.
+    uses_rng : bool, default True
+        Whether a mechanism is handed a generator as `rng`, and has to draw from it alone.
+    mistakes : mapping, optional
+        Of usual mistakes: a sentence that teaches, and what stands for `distribution`, or for the
+        right answer to arguments, where the mistake was made. What fits is said.
+    causes : mapping, optional
+        Of the checks "answer", "shape", "rng", "privacy", "distribution" and "usefulness": a
+        sentence that names the usual cause here, for a submission that fails it.
+    blocked : iterable of str, default ("dpnotes",)
+        Modules that the submission must not import, with all that is in them.
+    trials : int, default 4000
+        Runs on each data set.
+    seconds : float, default 60.0
+        The time that loading and all runs may take.
+    memory : int, default 2**31
+        Bytes of address space that it may use, where the system enforces that.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, if there are neither answers nor data sets, or both, or if
+        an epsilon is claimed without pairs.
+    TypeError
+        If a parameter is of the wrong kind, or data cannot be copied.
+
+    Examples
+    --------
+    >>> from dpnotes.audit import pairs_in_domain
+    >>> task = Task(
+    ...     function="answer",
+    ...     arguments={"epsilon": 1.0},
+    ...     pairs=pairs_in_domain([0, 1]),
+    ...     epsilon=1.0,
+    ...     distribution=lambda truth: {truth: 0.731058579, 1 - truth: 0.268941421},
+    ... )
+    >>> task.data_sets, task.tests
+    ((0, 1), 5)
+    """
+
+    function: str
+    points: float = 1.0
+    says: str = ""
+    arguments: Mapping = dataclasses.field(default_factory=dict)
+    answers: Iterable = ()
+    tolerance: float = 1e-6
+    pairs: Iterable = ()
+    data: Iterable = ()
+    epsilon: float | None = None
+    delta: float = 0.0
+    distribution: Callable | None = None
+    loss: Callable | None = None
+    margin: float = 0.0
+    beyond: float = 0.05
+    shape: tuple | Callable | None = None
+    uses_rng: bool = True
+    mistakes: Mapping = dataclasses.field(default_factory=dict)
+    causes: Mapping = dataclasses.field(default_factory=dict)
+    blocked: Iterable = ("dpnotes",)
+    trials: int = 4000
+    seconds: float = 60.0
+    memory: int = 2**31
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be asked, and keep all of it as plain values."""
+        pairs = listed("pairs", self.pairs)
+        kept = {
+            "points": _at_least_0("points", self.points),
+            "tolerance": _at_least_0("tolerance", self.tolerance),
+            "margin": _at_least_0("margin", self.margin),
+            "beyond": check_probability("beyond", self.beyond),
+            "delta": check_real(
+                "delta", self.delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
+            ),
+            "trials": check_integer("trials", self.trials, low=100),
+            "seconds": check_real(
+                "seconds", self.seconds, low=0.0, low_open=True, allowed="a positive number"
+            ),
+            "memory": check_integer("memory", self.memory, low=2**28),
+            "answers": tuple(map(_check_answer, listed("answers", self.answers))),
+            "pairs": tuple(check_pairs(pairs)) if pairs else (),
+            "data": tuple(listed("data", self.data)),
+            "blocked": tuple(_check_names("blocked", listed("blocked", self.blocked))),
+        }
+        for data in kept["data"]:
+            copier("data", data)
+        if self.epsilon is not None:
+            kept["epsilon"] = _at_least_0("epsilon", self.epsilon)
+        _check_names("function", [self.function])
+        check_flag("uses_rng", self.uses_rng)
+        if not isinstance(self.says, str):
+            raise TypeError(f"says must be a sentence, got {type(self.says).__name__}")
+        for name in ("arguments", "mistakes", "causes"):
+            kept[name] = _check_mapping(name, getattr(self, name))
+        for name in ("distribution", "loss"):
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise TypeError(f"{name} must be callable or None")
+        if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):
+            raise TypeError("shape must be a tuple, a function of the data set or None")
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
+        if bool(self.answers) == bool(self.pairs or self.data):
+            raise ValueError("a task must have answers, or pairs and data sets to run on")
+        if self.epsilon is not None and not self.pairs:
+            raise ValueError("epsilon must be claimed for pairs, got none")
+
+    @property
+    def data_sets(self) -> tuple:
+        """The data sets that a mechanism is run on, each once."""
+        named = [data for pair in self.pairs for data in pair[:2]] + [*self.data]
+        return tuple({pickle.dumps(data, protocol=5): data for data in named}.values())
+
+    @property
+    def tests(self) -> int:
+        """How many tests can err: each has an equal share of the error of all."""
+        if self.answers:
+            return 0
+        each = sum(map(bool, (self.distribution, self.loss, self.uses_rng and self.distribution)))
+        claimed = self.epsilon is not None
+        return claimed * len(self.pairs) + each * len(self.data_sets)
+
+
+class Runs:
+    """The outputs of a submission, by data set, as they were stored."""
+
+    def __init__(self, task: Task, job: Job, stored: Stored) -> None:
+        self.fault = stored.fault
+        self.data_sets = task.data_sets
+        self._places = {pickle.dumps(d, protocol=5): p for p, d in enumerate(self.data_sets)}
+        self.outputs: list[list] = [[] for _ in self.data_sets]
+        self.repeated: list[tuple[int, object, object]] = []
+        self.answers = stored.outputs if task.answers else []
+        if task.answers or stored.fault:
+            return
+        once: dict[tuple, object] = {}
+        for call, output in zip(job.plan, stored.outputs, strict=True):
+            if call in once and call[1] is not None:
+                self.repeated.append((call[0], once[call], output))
+            else:
+                once[call] = output
+                self.outputs[call[0]].append(output)
+
+    def of(self, data: object) -> list:
+        """Return the outputs on one data set."""
+        return self.outputs[self._places[pickle.dumps(data, protocol=5)]]
+
+
+def job_of(task: Task, cells: list[str], rng: np.random.Generator, **options: object) -> Job:
+    """Return what a submission is to do for a task."""
+    limits = {"blocked": task.blocked, "seconds": task.seconds, "memory": task.memory}
+    if task.answers:
+        inputs = [(args, dict(task.arguments)) for args, _ in task.answers]
+        plan: list[tuple[int, int | None]] = [(place, None) for place in range(len(inputs))]
+    else:
+        inputs = [((data,), dict(task.arguments)) for data in task.data_sets]
+        plan = _plan(task, len(inputs), rng)
+    return Job(cells, task.function, inputs, plan, **limits, **options)
+
+
+def _plan(task: Task, inputs: int, rng: np.random.Generator) -> list[tuple[int, int | None]]:
+    """Return all runs in random order, some of them twice."""
+    if not task.uses_rng:
+        calls = [(place, None) for place in range(inputs) for _ in range(task.trials)]
+    else:
+        seeds = rng.integers(2**63, size=(inputs, task.trials)).tolist()
+        again = [seeds_of[:_REPEATED] for seeds_of in seeds]
+        calls = [
+            (place, seed)
+            for place, (all_seeds, some) in enumerate(zip(seeds, again, strict=True))
+            for seed in [*all_seeds, *some]
+        ]
+    return [calls[place] for place in rng.permutation(len(calls))]
+
+
+def _at_least_0(name: str, value: float) -> float:
+    return check_real(name, value, low=0.0, allowed="a finite number of at least 0")
+
+
+def _check_names(name: str, values: list) -> list[str]:
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a name, got {type(value).__name__}")
+        if not all(part.isidentifier() for part in value.split(".")):
+            raise ValueError(f"{name} must be a name of Python's, got {shown(value)}")
+    return values
+
+
+def _check_mapping(name: str, value: Mapping) -> dict:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"{name} must be a mapping of texts, got {type(value).__name__}")
+    return dict(value)
+
+
+def _check_answer(answer: Sequence) -> tuple[tuple, object]:
+    if not isinstance(answer, tuple | list) or len(answer) != 2 or type(answer[0]) is not tuple:
+        raise TypeError("answers must hold (tuple of arguments, right answer)")
+    copier("answers", answer[0])
+    return tuple(answer)

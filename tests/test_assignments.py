@@ -1,0 +1,104 @@
+"""Each assignment: its solution has all points, its stub none, and usual mistakes are named."""
+
+import json
+
+import grading
+import pytest
+import refresh
+from submissions import RIGHT, WRONG
+
+from dpnotes import audit
+
+BOOKS = {name: grading.read(name) for name in grading.names()}
+RIGHT_ONES = [(name, style) for name in RIGHT for style in RIGHT[name]]
+WRONG_ONES = [(name, answer) for name in WRONG for answer in WRONG[name]]
+
+
+def handed_in(name, functions):
+    return grading.replaced(grading.solution(BOOKS[name]), **functions)
+
+
+def test_each_assignment_has_right_answers_and_at_least_five_wrong_ones():
+    assert set(BOOKS) == set(RIGHT) == set(WRONG)
+    assert all(len(answers) >= 5 for answers in WRONG.values())
+
+
+@pytest.mark.parametrize(("name", "style"), RIGHT_ONES)
+def test_a_right_answer_has_all_points(name, style):
+    grades = grading.grade(name, handed_in(name, RIGHT[name][style]), rng=1)
+    assert grades.points == grades.possible, str(grades)
+
+
+@pytest.mark.parametrize(("name", "answer"), WRONG_ONES)
+def test_a_wrong_answer_loses_its_points_and_learns_why(name, answer):
+    wrong = WRONG[name][answer]
+    grades = grading.grade(name, handed_in(name, wrong.functions), rng=1)
+    assert grades.points == wrong.points, str(grades)
+    found = grades.verdicts[wrong.task]
+    assert found.check == wrong.check, str(grades)
+    assert wrong.words in found.sentence
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_empty_stub_has_no_points(name, tmp_path):
+    path = tmp_path / "stub.ipynb"
+    refresh.write(path, grading.student(BOOKS[name]))
+    assert grading.grade(name, path, rng=1).points == 0
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
+    book = grading.student(BOOKS[name])
+    text = json.dumps(book)
+    for secret in ("SOLUTION", "HIDDEN", "dpnotes import", "For the teacher", "np.exp"):
+        assert secret not in text
+    assert len(book["cells"]) == len(BOOKS[name]["cells"]) - 2
+    assert all(not cell["outputs"] for cell in refresh.code_cells(book))
+    for task in grading.tasks(BOOKS[name]):
+        assert f"def {task.function}(" in grading.stub(BOOKS[name])
+    # The source itself is left as it was.
+    assert "BEGIN SOLUTION" in grading.solution(BOOKS[name])
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_points_are_those_that_the_page_states(name):
+    rows = [r for r in BOOKS[name]["cells"][0]["source"].split("\n") if r.startswith("| ")]
+    stated = [sum(map(float, row.split("|")[-2].split("+"))) for row in rows[1:]]
+    assert sum(stated) == sum(task.points for task in grading.tasks(BOOKS[name]))
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_a_teacher_changes_the_parameters_in_one_place(name):
+    tasks = grading.tasks(BOOKS[name], epsilon=0.5, categories=4)
+    [first, *_] = [task for task in tasks if task.epsilon is not None]
+    assert (first.epsilon, first.arguments["k"], len(first.pairs)) == (0.5, 4, 6)
+    quick = [task for task in tasks if task.answers]
+    grades = audit.grade(grading.solution(BOOKS[name]), quick, rng=1)
+    assert grades.points == grades.possible
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_every_mistake_that_is_named_is_one(name):
+    for task in grading.tasks(BOOKS[name]):
+        for sentence, stands_for in task.mistakes.items():
+            for args, right in task.answers:
+                if args[-1] > 2:  # with two answers some mistakes are none
+                    assert repr(stands_for(*args)) != repr(right), sentence
+            differ = [stands_for(data) != task.distribution(data) for data in task.data_sets]
+            assert task.answers or any(differ), sentence
+            for data in task.data_sets:
+                assert sum(stands_for(data).values()) == pytest.approx(1), sentence
+
+
+def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
+    file = tmp_path / "student.ipynb"
+    grading.main(["student", "randomized_response", str(file)])
+    assert refresh.read(file) == refresh.read(file) | {"nbformat": 4}
+    # One that is quickly graded: nothing in it runs.
+    empty = tmp_path / "empty.py"
+    empty.write_text("")
+    grading.main(["grade", "randomized_response", str(empty), "--set", "epsilon=0.5"])
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["points"], told["of"], len(told["verdicts"])) == (0, 12, 6)
+    with pytest.raises(ValueError, match="no such assignment: none"):
+        grading.read("none")

@@ -1,0 +1,660 @@
+"""A grade depends on what a function returns, and on nothing else that a submission does."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpnotes import audit
+from dpnotes.audit import Task, _grade, _judge, _sandbox, _task, grade, pairs_in_domain
+
+ROOT = Path(__file__).parents[1]
+ISOLATIONS = ["best", "process"]
+KEEP = {1.0: 0.7310585786300049}
+
+
+def coin(keep):
+    """Return the distribution of a truthful answer that is kept so often."""
+    return lambda truth: {truth: keep, 1 - truth: 1 - keep}
+
+
+def answer_task(**changes):
+    """Return a task: a yes-or-no question, answered at epsilon 1."""
+    asked = {
+        "function": "answer",
+        "points": 3,
+        "arguments": {"epsilon": 1.0},
+        "pairs": pairs_in_domain([0, 1]),
+        "epsilon": 1.0,
+        "distribution": coin(KEEP[1.0]),
+        "mistakes": {"The coin is for half of epsilon.": coin(0.6224593312018546)},
+        "trials": 2000,
+        "seconds": 30.0,
+    }
+    return Task(**(asked | changes))
+
+
+def number_task(**changes):
+    return Task(**({"function": "answer", "answers": [((3,), 9.0), ((2,), 4.0)]} | changes))
+
+
+RIGHT = """
+import math
+def answer(truth, epsilon, rng):
+    return truth if rng.random() < math.exp(epsilon) / (math.exp(epsilon) + 1) else 1 - truth
+"""
+# What answers without any noise, and all that it does so that this is not seen.
+NAKED = "def answer(truth, epsilon, rng):\n    return truth\n"
+
+
+def verdict(source, task, **options):
+    [found] = grade(source, [task], **({"rng": 1} | options)).verdicts
+    return found
+
+
+def has_namespaces():
+    return grade("answer = abs", [number_task(answers=[((-1,), 1)])]).isolation == "namespaces"
+
+
+NAMESPACES = pytest.mark.skipif(not has_namespaces(), reason="this system allows no namespaces")
+
+
+# What is right passes, and what is wrong is told
+
+
+def test_a_right_answer_has_its_points():
+    found = verdict(RIGHT, answer_task())
+    assert (found.points, found.possible, found.check) == (3, 3, "passed")
+    assert "2,000 runs on each of 2 data sets; epsilon = 1 is not refuted" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("body", "check", "words"),
+    [
+        ("return truth", "rng", "in all 2,000 runs"),
+        ("return truth if rng.random() < 0.9 else 1 - truth", "privacy", "Here (0 and 1) an"),
+        (
+            "return truth if rng.random() < 0.6224593312018546 else 1 - truth",
+            "distribution",
+            "The coin is for half of epsilon.",
+        ),
+        (
+            "import random; return truth if random.random() < 0.731 else 1 - truth",
+            "rng",
+            "with one and the same seed",
+        ),
+        ("return 2 if rng.random() < 0.1 else int(rng.random() < 0.5)", "distribution", "was 2"),
+        ("return 1 / 0", "run", "Answer raised ZeroDivisionError: division by zero."),
+        ("return [truth] * 10**9", "run", "MemoryError"),
+        ("return lambda: truth", "run", "Answer returned a function"),
+        ("return truth +", "run", "There is no function answer, because SyntaxError"),
+    ],
+)
+def test_each_fault_has_a_check_and_a_sentence(body, check, words):
+    source = f"def answer(truth, epsilon, rng):\n    {body}\n"
+    found = verdict(source, answer_task(memory=2**30))
+    assert (found.points, found.check) == (0, check), found
+    assert words in found.sentence
+
+
+def test_a_violation_names_the_pair_the_event_and_its_counts():
+    source = NAKED.replace("return truth", "return truth if rng.random() < 0.9 else 1 - truth")
+    sentence = verdict(source, answer_task()).sentence
+    assert "Here (0 and 1) an event came " in sentence
+    assert " times in 1,000 runs on the one and " in sentence
+    assert "the output is " in sentence
+    assert sentence.endswith(_judge.CAUSES["privacy"])
+
+
+def test_a_cause_of_the_teacher_stands_before_the_general_one():
+    task = answer_task(causes={"rng": "Use rng, Bob."})
+    assert verdict(NAKED, task).sentence.endswith("Use rng, Bob.")
+
+
+def test_the_empty_stub_gets_nothing_and_names_what_is_missing():
+    found = verdict("", answer_task())
+    assert (found.points, found.sentence) == (0, "There is no function answer.")
+    stub = verdict("def answer(truth, epsilon, rng): ...", answer_task())
+    assert (stub.points, stub.check) == (0, "rng")
+
+
+# Answers without randomness
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return x * x", "Passed: 2 of 2"),
+        ("return x * x + 1e-12", "Passed: 2 of 2"),
+        ("return 2 * x", "answer(3) returned 6, which is not right: it is too small. Twice is not"),
+        ("return x * x + 1", "answer(3) returned 10, which is not right: it is too large. Put"),
+        ("return [x * x]", "its shape is (1,), and () is asked for"),
+        ("return str(x * x)", "answer(3) returned '9', which is not right."),
+        ("return [[1], [1, 2]]", "its rows differ in length"),
+        ("return float('nan')", "answer(3) returned nan, which is not right"),
+    ],
+)
+def test_answers_are_compared_with_the_right_ones(body, words):
+    task = number_task(mistakes={"Twice is not squared.": lambda x: 2 * x})
+    assert words in verdict(f"def answer(x):\n    {body}\n", task).sentence
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ([[0.7310585786, 0.2689414214], [0.2689414214, 0.7310585786]], "Passed"),
+        ([[0.8, 0.2], [0.2, 0.8]], "it costs an epsilon of 1.386, and 1 is allowed"),
+        ([[0.6, 0.4], [0.4, 0.6]], "it costs an epsilon of 0.4055 alone, and so is noisier"),
+        ([[0.7, 0.2], [0.2, 0.7]], "its rows are not probabilities that sum to 1"),
+        ([[0.7, 0.3]], "its shape is (1, 2), and (2, 2) is asked for"),
+    ],
+)
+def test_a_table_is_judged_by_what_it_costs_exactly(table, words):
+    keep = KEEP[1.0]
+    task = number_task(answers=[((), [[keep, 1 - keep], [1 - keep, keep]])])
+    assert words in verdict(f"def answer():\n    return {table}\n", task).sentence
+
+
+# Continuous outputs, usefulness, families
+
+
+def laplace_task(**changes):
+    asked = {
+        "arguments": {},
+        "pairs": [(0.0, 1.0)],
+        "distribution": lambda value: stats.laplace(value, 1.0),
+        "mistakes": {},
+        "shape": (),
+    }
+    return answer_task(**(asked | changes))
+
+
+@pytest.mark.parametrize(
+    ("body", "check", "words"),
+    [
+        ("return value + rng.laplace(scale=1.0)", "passed", ""),
+        ("return value + rng.laplace(scale=0.3)", "privacy", "Violated"),
+        ("return value + rng.laplace(scale=2.0)", "distribution", "outputs were "),
+        ("return round(value + rng.laplace(scale=1.0))", "distribution", "outputs were "),
+        ("return [value + rng.laplace(scale=1.0)]", "shape", "its shape is (1,)"),
+        ("return str(value + rng.laplace(scale=1.0))", "shape", "it has to hold numbers"),
+        ("return float('inf') if rng.random() < .01 else 0.", "shape", "finite numbers"),
+    ],
+)
+def test_numbers_are_compared_by_their_distribution_function(body, check, words):
+    source = f"def answer(value, rng):\n    {body}\n"
+    found = verdict(source, laplace_task())
+    assert found.check == check, found
+    assert words in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("body", "check"),
+    [
+        ("return value + rng.geometric(0.6) - rng.geometric(0.6)", "passed"),
+        ("return value + rng.geometric(0.4) - rng.geometric(0.4)", "distribution"),
+        ("return value + rng.geometric(0.6) - rng.geometric(0.6) + 0.25", "distribution"),
+    ],
+)
+def test_numbers_on_a_grid_are_compared_on_both_sides_of_their_steps(body, check):
+    task = laplace_task(
+        pairs=[(0, 1)],
+        distribution=lambda value: stats.dlaplace(-np.log(0.4), loc=value),
+    )
+    assert verdict(f"def answer(value, rng):\n    {body}\n", task).check == check
+
+
+@pytest.mark.parametrize(
+    ("scale", "check"), [(1.0, "passed"), (0.5, "passed"), (2.0, "usefulness")]
+)
+def test_what_is_noisier_than_promised_is_not_useful(scale, check):
+    # Laplace noise of scale 1 exceeds log(20) once in twenty runs.
+    task = laplace_task(
+        epsilon=None,
+        distribution=None,
+        loss=lambda output, value: abs(output - value),
+        margin=np.log(20),
+    )
+    found = verdict(f"def answer(value, rng): return value + rng.laplace(scale={scale})", task)
+    assert found.check == check
+    if check != "passed":
+        assert "the error was above 2.996 in " in found.sentence
+        assert "100 are expected at most" in found.sentence
+
+
+def test_a_loss_that_cannot_be_taken_is_no_usefulness():
+    task = laplace_task(
+        epsilon=None, distribution=None, shape=None, loss=lambda output, value: output - value
+    )
+    found = verdict("def answer(value, rng): return str(rng.random())", task)
+    assert found.check == "usefulness"
+
+
+def test_delta_is_allowed_where_it_is_claimed():
+    leaky = "def answer(truth, rng): return truth if rng.random() < 0.2 else int(rng.random() < .5)"
+    task = answer_task(arguments={}, epsilon=0.05, distribution=None)
+    assert verdict(leaky, task).check == "privacy"
+    allowed = answer_task(arguments={}, epsilon=0.05, delta=0.25, distribution=None)
+    assert verdict(leaky, allowed).check == "passed"
+
+
+def test_one_draw_for_all_shows_on_several_people():
+    source = """
+def answer(values, epsilon, rng):
+    keep = rng.random() < 0.7310585786300049
+    return [value if keep else 1 - value for value in values]
+"""
+    only = {"distribution": None, "mistakes": {}}
+    alone = answer_task(pairs=[([0], [1])], **only)
+    together = answer_task(pairs=[([0, 0], [1, 0])], **only)
+    assert verdict(source, alone).check == "passed"
+    assert verdict(source, together).check == "privacy"
+
+
+def test_a_function_without_rng_is_not_asked_to_repeat_itself():
+    source = "import random\ndef answer(truth, epsilon): return truth ^ (random.random() > .731)"
+    assert verdict(source, answer_task(uses_rng=False)).check == "passed"
+
+
+# What a submission does to be graded better
+
+
+ATTACKS = {
+    "patches the audit": """
+from dpnotes import audit
+audit.epsilon_lower_bound = lambda *a, **k: 0.0
+audit._judge.judged = lambda *a: ("passed", "")
+""",
+    "patches numpy and json": """
+import json, numpy
+numpy.random.default_rng = None
+json.dumps = lambda *a: '[["loaded", ""], ["passed", ""]]'
+""",
+    "exits when it is loaded": "import os\nos._exit(0)\n",
+    "raises when it is loaded": "raise SystemExit(0)\n",
+    "prints the answer": "print('answer: 3 of 3. Passed.')\n" * 100,
+    "floods its output": """
+import os, sys
+for _ in range(200):
+    os.write(1, b'x' * 2**20); os.write(2, b'x' * 2**20); sys.stdout.write('x' * 2**20)
+""",
+    "forges the channel": """
+import json, os
+for place in range(3, 64):
+    said = json.dumps([["loaded", ""]] + [["returned", i % 2] for i in range(4100)]).encode()
+    for content in (len(said).to_bytes(8, 'big') + said,):
+        try: os.write(place, content)
+        except OSError: pass
+""",
+    "writes what cannot be read": """
+import os
+for place in range(3, 64):
+    try: os.write(place, (2**62).to_bytes(8, 'big') + b'[' * 10**6)
+    except OSError: pass
+""",
+    "sends a pickle": """
+import os, pickle
+class Bomb:
+    def __reduce__(self): return os.system, ("touch bombed",)
+for place in range(3, 64):
+    said = pickle.dumps(Bomb())
+    try: os.write(place, len(said).to_bytes(8, 'big') + said)
+    except OSError: pass
+""",
+    "reaches for the caller": """
+import sys
+frame = sys._getframe()
+while frame:
+    for name, thing in list(frame.f_locals.items()):
+        if isinstance(thing, dict) and 'plan' in thing: thing['plan'] = []
+    frame = frame.f_back
+""",
+    "kills the judge": """
+import os, signal
+if os.getppid() > 1: os.kill(os.getppid(), signal.SIGCONT)
+""",
+    "lies by a subclass": """
+class Truth(int):
+    def __eq__(self, other): return True
+    def __hash__(self): return 0
+""",
+}
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_gains_nothing(attack, isolation, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = ATTACKS[attack] + NAKED
+    if attack == "lies by a subclass":
+        source = source.replace("return truth", "return Truth(truth)")
+    began = time.monotonic()
+    found = verdict(source, answer_task(seconds=20), isolation=isolation)
+    assert (found.points, found.check in ("run", "rng", "privacy", "distribution")) == (0, True)
+    assert time.monotonic() - began < 90
+    assert not list(tmp_path.iterdir())
+    # The judge is what it was.
+    assert verdict(RIGHT, answer_task()).points == 3
+
+
+def test_a_forged_answer_is_judged_as_one_that_was_returned():
+    # Whoever can write the right outputs could have returned them: there is nothing to gain.
+    found = verdict(ATTACKS["forges the channel"] + NAKED, answer_task())
+    assert found.check in ("run", "rng", "privacy", "distribution")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("while True: pass", "It took more than the 2 seconds of this task."),
+        (NAKED.replace("return truth", "\n    while True: pass"), "more than the 2 seconds"),
+        ("import time\ntime.sleep(1000)", "more than the 2 seconds"),
+        ("import os, time\nif os.fork() == 0: time.sleep(1000)\nos._exit(0)", "It"),
+    ],
+)
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_a_submission_that_hangs_is_stopped_in_time(source, words, isolation):
+    began = time.monotonic()
+    found = verdict(source, answer_task(seconds=2), isolation=isolation)
+    assert (found.points, words in found.sentence) == (0, True), found
+    assert time.monotonic() - began < 30
+
+
+@NAMESPACES
+def test_nothing_that_a_submission_starts_outlives_it():
+    source = """
+import os, subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; 'graded-orphan'; time.sleep(600)"],
+                 start_new_session=True)
+os.setsid() if os.getpid() != os.getsid(0) else None
+"""
+    verdict(source + NAKED, answer_task())
+    left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if _read(p).count(b"graded-orphan")]
+    assert not left
+
+
+def _read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+LOOKS = """
+import ctypes, os, socket
+def answer(what, place):
+    try:
+        if what == "write": open(place, "w").write("x")
+        if what == "list": return sorted(os.listdir(place))
+        if what == "read": return open(place).read()
+        if what == "connect": socket.create_connection((place, 80), 1)
+        if what == "processes": return len([p for p in os.listdir("/proc") if p.isdigit()])
+        if what == "uncover": return ctypes.CDLL(None).umount(place.encode())
+        if what == "variable": return os.environ.get(place)
+    except Exception as error:
+        return type(error).__name__
+    return "done"
+"""
+
+
+def looked(what, place, **options):
+    task = number_task(answers=[((what, str(place)), "-")], **options.pop("asked", {}))
+    sentence = verdict(LOOKS, task, **options).sentence
+    return sentence.partition(" returned ")[2].partition(", which is not right")[0]
+
+
+@NAMESPACES
+def test_in_namespaces_nothing_is_reached_that_is_not_needed(tmp_path):
+    secret = tmp_path / "hidden_tests.py"
+    secret.write_text("the answer is 9")
+    assert looked("read", secret) == "'the answer is 9'"
+    assert looked("read", secret, hidden=[secret]) == "''"
+    assert looked("list", tmp_path) == "['hidden_tests.py']"
+    assert looked("list", tmp_path, hidden=[tmp_path]) == "[]"
+    assert looked("uncover", tmp_path, hidden=[tmp_path]) == "-1"
+    assert looked("write", tmp_path / "new") == "'OSError'"
+    assert looked("write", ROOT / "dpnotes" / "new") == "'OSError'"
+    assert looked("write", "here") == "'done'"
+    assert looked("connect", "127.0.0.1") == "'OSError'"
+    assert looked("processes", "") in ("0", "1")
+    assert not (tmp_path / "new").exists()
+
+
+@NAMESPACES
+def test_what_is_blocked_is_not_there():
+    package = ROOT / "dpnotes"
+    assert looked("list", package) == "[]"
+    assert looked("list", package, asked={"blocked": ()}).startswith("['__init__.py', ")
+    module = package / "randomized_response.py"
+    only = {"blocked": ("dpnotes.randomized_response",)}
+    assert looked("read", module, asked=only) == "''"
+    assert looked("read", package / "unary_encoding.py", asked=only).startswith('\'"""')
+
+
+def test_a_submission_does_not_see_the_environment(monkeypatch):
+    monkeypatch.setenv("A_SECRET", "4711")
+    assert looked("variable", "A_SECRET") == "None"
+
+
+IMPORTS = """
+def answer(x):
+    from dpnotes import randomized_response
+    return x * x
+"""
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_the_solution_cannot_be_imported_where_it_is_blocked(isolation):
+    found = verdict(IMPORTS, number_task(), isolation=isolation)
+    assert "ModuleNotFoundError: dpnotes is blocked in this task" in found.sentence
+    other = number_task(blocked=["dpnotes.unary_encoding"])
+    assert verdict(IMPORTS, other, isolation=isolation).check == "passed"
+    same = number_task(blocked=["dpnotes.randomized_response"])
+    assert verdict(IMPORTS, same, isolation=isolation).check == "run"
+
+
+@NAMESPACES
+def test_the_solution_is_not_there_for_whoever_takes_the_block_away():
+    source = "import sys\nsys.meta_path.pop(0)\n" + IMPORTS
+    assert verdict(source, number_task()).check == "run"
+
+
+def test_each_run_has_data_and_a_generator_of_its_own():
+    source = """
+def answer(values, epsilon, rng):
+    report = [value if rng.random() < 0.7310585786300049 else 1 - value for value in values]
+    values.clear(); values.extend([1, 1, 1])
+    rng.random(100)
+    return report
+"""
+    task = answer_task(
+        pairs=[([0], [1])],
+        distribution=lambda v: {(v[0],): 0.7310585786300049, (1 - v[0],): 1 - 0.731058578630},
+    )
+    assert verdict(source, task).check == "passed"
+
+
+def test_the_runs_are_in_an_order_that_tells_nothing():
+    task = answer_task(trials=200)
+    job = _task.job_of(task, [], np.random.default_rng(1))
+    places = [place for place, _ in job.plan]
+    assert sorted(places) == [0] * 216 + [1] * 216
+    assert 50 < sum(places[:216]) < 166
+    seeds = [seed for _, seed in job.plan]
+    assert len(set(seeds)) == 400
+    assert job.plan != _task.job_of(task, [], np.random.default_rng(2)).plan
+
+
+# The error of all tests together
+
+
+def test_the_error_is_shared_by_all_tests_of_all_tasks(monkeypatch):
+    shares = []
+
+    def judged(task, runs, share, confidence, rng):
+        shares.append(share)
+        return "passed", ""
+
+    monkeypatch.setattr(_grade, "judged", judged)
+    tasks = [answer_task(), number_task(), laplace_task(loss=lambda *_: 0.0)]
+    assert [task.tests for task in tasks] == [5, 0, 7]
+    grade(RIGHT, tasks, confidence=0.9, rng=1)
+    assert shares == [pytest.approx(0.1 / 12)] * 3
+
+
+@pytest.mark.parametrize("share", [0.2, 0.02])
+def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
+    # Exactly: two tails of an error of share / 4 each, for each of two outputs that mirror.
+    stated, runs = {0: 0.3, 1: 0.7}, 50
+    accused = sum(
+        stats.binom.pmf(hits, runs, 0.3)
+        for hits in range(runs + 1)
+        if _judge._finite("x", [0] * hits + [1] * (runs - hits), stated, share)
+    )
+    assert share / 20 < accused <= share
+
+
+def test_right_numbers_are_accused_no_more_often_than_the_share():
+    rng, share, times = np.random.default_rng(1), 0.2, 1000
+    grid = stats.dlaplace(0.7)
+    for stated, draw in [
+        (stats.norm(), lambda: rng.normal(size=100)),
+        (grid, lambda: grid.rvs(size=100, random_state=rng)),
+    ]:
+        accused = sum(
+            bool(_judge._of_numbers("x", list(draw()), stated, share)) for _ in range(times)
+        )
+        # At most 200 are expected; 0.1 % of such counts are above 240.
+        assert 0 < accused <= stats.binom.ppf(0.999, times, share)
+
+
+def test_few_distinct_outputs_are_not_taken_for_an_unused_generator():
+    # Kept 999 times in a thousand: 100 runs hardly ever show another output.
+    task = answer_task(trials=100, pairs=(), epsilon=None, data=[0], distribution=coin(0.999))
+    assert verdict("def answer(truth, epsilon, rng): return truth", task).check == "passed"
+    often = answer_task(trials=100, pairs=(), epsilon=None, data=[0], distribution=coin(0.5))
+    assert verdict("def answer(truth, epsilon, rng): return truth", often).check == "rng"
+
+
+# What comes in, and what comes out
+
+
+def test_a_notebook_is_graded_cell_by_cell(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["# def answer(x): return 0"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!ls\n", "import math"]},
+        {"cell_type": "code", "source": ["assert False\n", "unknown +"]},
+        {"cell_type": "code", "source": ["print(unknown)\n", "def answer(x):\n", "  return x**2"]},
+    ]
+    path = tmp_path / "submission.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    assert verdict(path, number_task()).check == "passed"
+    path.with_suffix(".py").write_text("def answer(x): return x**2")
+    assert verdict(path.with_suffix(".py"), number_task()).check == "passed"
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="submission must be a notebook"):
+        grade(path, [number_task()])
+    with pytest.raises(FileNotFoundError):
+        grade(tmp_path / "none.py", [number_task()])
+
+
+def test_grades_are_printed_and_tabulated():
+    tasks = [number_task(points=2), number_task(function="other", points=1)]
+    grades = grade("def answer(x): return x * x", tasks)
+    assert (grades.points, grades.possible, grades.confidence) == (2, 3, 0.999)
+    assert str(grades).split("\n") == [
+        "answer: 2 of 2. Passed: 2 of 2 answers are right.",
+        "other: 0 of 1. There is no function other.",
+        "Together: 2 of 3.",
+    ]
+    assert grades.table().points.tolist() == [2, 0]
+
+
+def test_a_seed_repeats_a_grade_to_the_letter():
+    wrong = RIGHT.replace("+ 1)", "+ 0.3)")
+    assert verdict(wrong, answer_task(), rng=7) == verdict(wrong, answer_task(), rng=7)
+    assert verdict(wrong, answer_task(), rng=7) != verdict(wrong, answer_task(), rng=8)
+
+
+def test_isolation_that_is_asked_for_and_not_there_is_an_error(monkeypatch):
+    grades = grade("answer = abs", [number_task()], isolation="process")
+    assert grades.isolation == "process"
+    stored = _sandbox.Stored([], "", "process", 0.0)
+    job = _task.job_of(number_task(), [], np.random.default_rng(1), isolation="namespaces")
+    monkeypatch.setattr(_sandbox, "_heard", lambda *_: stored[:3])
+    with pytest.raises(NotImplementedError, match="isolation in namespaces needs"):
+        _sandbox.collected(job)
+
+
+def test_too_few_trials_for_a_claim_are_refused_before_anything_runs():
+    with pytest.raises(ValueError, match="tasks must have trials enough to refute"):
+        grade(RIGHT, [answer_task(epsilon=5.0, trials=100)])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answers": [], "pairs": []}, "a task must have answers, or pairs"),
+        ({"answers": [((1,), 1)], "pairs": [(0, 1)]}, "a task must have answers, or pairs"),
+        ({"answers": [], "data": [1], "epsilon": 1.0}, "epsilon must be claimed for pairs"),
+    ],
+)
+def test_a_task_that_asks_nothing_or_two_things_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        number_task(**change)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        b"",
+        b"{}",
+        b"[",
+        b"[[]]",
+        b'[["returned"]]',
+        b'[["returned", ["module", "os"]]]',
+        b'[[1, "x"]]',
+        b'[["raised", 1]]',
+        b"[" * 10**5,
+        b'"ab"',
+        b"[1]",
+        b"[]",
+    ],
+)
+def test_a_message_that_is_none_is_an_end(content):
+    assert _sandbox._read(content) == [("ended", "")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '["Fraction", "0x1", "0x2"]',
+        '["set", true]',
+        '["bytes", "00"]',
+        '["list", ["set"]]',
+        '["objects", [1], 1]',
+        '["dict", [1, ["complex", "' + "00" * 16 + '"]]]',
+    ],
+)
+def test_what_is_not_plain_is_refused_although_it_could_be_read(said):
+    message = f'[["returned", {said}]]'.encode()
+    assert _sandbox._read(message)[0][0] in ("refused", "ended")
+
+
+def test_the_far_end_imports_nothing_of_the_package():
+    command = [
+        sys.executable,
+        "-c",
+        "import sys, runpy; runpy.run_path(sys.argv[1]);"
+        "sys.exit(any(name.startswith('dpnotes') for name in sys.modules))",
+        str(Path(audit.__file__).with_name("_sandbox_worker.py")),
+    ]
+    environment = {**os.environ, "PYTHONPATH": ""}
+    assert subprocess.run(command, env=environment, cwd="/").returncode == 0
