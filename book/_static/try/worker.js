@@ -112,7 +112,7 @@ function run(source) {
   printed = 0;
   tmp.contents.set(PROGRAM, new shim.File(new TextEncoder().encode(source)));
   tmp.contents.delete(FOUND);
-  execute(`harness.main("/tmp/${PROGRAM}", "/tmp/${FOUND}")`);
+  execute(`import harness; harness.main("/tmp/${PROGRAM}", "/tmp/${FOUND}")`);
   const found = tmp.contents.get(FOUND);
   if (!found) throw new Error("Python broke down");
   postMessage({ done: JSON.parse(new TextDecoder().decode(found.data)) });
