@@ -40,7 +40,7 @@ function ask(message, { loaded, print }) {
     pending = reject;
     worker.onmessage = ({ data }) => {
       if (data.loaded) loaded(data.loaded);
-      else if (data.print) print(data.print, data.error);
+      else if (data.print) print?.(data.print, data.error);
       else if (data.broken) end(Object.assign(new Error(data.broken), { old: data.old }));
       else resolve(data);
     };

@@ -86,7 +86,7 @@ async function start(compiled, library, dpnotes) {
       ["usr", folder([["local", folder([["lib", folder([])]])]])],
     ])),
   ];
-  const environment = ["TMPDIR=/tmp", "HOME=/tmp", "PYTHONPATH=/dpnotes.zip", "PYTHONTZPATH="];
+  const environment = ["TMPDIR=/tmp", "HOME=/tmp", "PYTHONTZPATH="];
   const system = new shim.WASI(["python"], environment, descriptors, { debug: false });
   const calls = system.wasiImport;
   const NOT_HERE = 58;
@@ -98,7 +98,10 @@ async function start(compiled, library, dpnotes) {
   });
   system.inst = python;
   python.exports._initialize?.();
-  execute("import harness");
+  printed = 0;
+  if (execute("import sys; sys.path.insert(0, '/dpnotes.zip'); import harness") !== 0) {
+    throw new Error("the package dpnotes could not be read");
+  }
 }
 
 function execute(source) {
