@@ -373,6 +373,13 @@ def test_the_page_prints_what_python_here_prints_and_the_second_page_starts_from
 
 
 @in_the_browser
+def test_the_programs_of_the_chapters_print_there_what_they_print_here(playground):
+    for name in PROGRAMS:
+        if not name.startswith("playground"):
+            assert run(playground.page, source(name)) == stored(name)
+
+
+@in_the_browser
 def test_the_generators_draw_the_numbers_that_they_draw_here(playground):
     code = "\n".join(
         [
@@ -464,22 +471,28 @@ def test_a_flood_of_words_is_cut(playground):
 
 
 @in_the_browser
-def test_a_program_reaches_no_network(playground):
-    code = [
-        "import socket, urllib.request",
-        "for reach in [lambda: socket.create_connection(('127.0.0.1', 80)),",
-        "              lambda: urllib.request.urlopen('http://127.0.0.1/')]:",
-        "    try:",
-        "        reach()",
-        "        print('reached')",
-        "    except Exception as error:",
-        "        print(type(error).__name__)",
+def test_a_program_reaches_no_network_no_page_and_no_other_program(playground):
+    tries = [
+        "import socket; socket.create_connection(('127.0.0.1', 80))",
+        "import _socket; _socket.socket().connect(('127.0.0.1', 80))",
+        "import urllib.request; urllib.request.urlopen('http://127.0.0.1/')",
+        "import js; js.document",
+        "import subprocess; subprocess.run(['true'])",
+        "open('/etc/passwd')",
     ]
+    code = f"""for code in {tries}:
+    try:
+        exec(code)
+        print('reached')
+    except Exception as error:
+        print(type(error).__name__)
+"""
     run(playground.page, "print('start')")
     playground.requests.clear()
-    words = run(playground.page, "\n".join(code)).split()
-    assert len(words) == 2
-    assert "reached" not in words
+    words = run(playground.page, code).split()
+    assert len(words) == len(tries)
+    # Whoever is refused by the other side has reached it.
+    assert not {"reached", "ConnectionRefusedError", "URLError"} & set(words)
     assert playground.requests == []
 
 
