@@ -20,6 +20,7 @@ help: ## list the targets
 
 book: $(READY) ## build the site into _build/html; a warning is an error
 	@$(PYTHON) book/_tools/lint.py --stale
+	@$(PYTHON) book/_tools/engine.py
 	@.ci/book $(PYTHON)
 
 test: $(READY) ## run the tests, the doctests and every notebook, and hold coverage to 95 %

@@ -122,7 +122,8 @@ def _without_dropdowns(source):
 
 def _words(text):
     # What stands inside an interactive figure is for readers who do not see the figure.
-    text = re.sub(r'<!--.*?-->|<div class="interactive".*?</div>|<[^>]+>', "", text, flags=re.S)
+    boxes = r'<div class="(?:interactive|try-it)".*?</div>'
+    text = re.sub(rf"<!--.*?-->|{boxes}|<[^>]+>", "", text, flags=re.S)
     text = re.sub(r"\$\$.*?\$\$", " ", text, flags=re.S)
     text = re.sub(r"\\begin\{(\w+\*?)\}.*?\\end\{\1\}", " ", text, flags=re.S)
     text = re.sub(r"\$[^$\n]+\$", " x ", text)

@@ -1,0 +1,605 @@
+"""Python in the page: its programs, what fetches it, and the boxes in a real browser."""
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import engine
+import harness
+import pytest
+import refresh
+import try_it
+from visits import PHONE, SITE, absent, serious_violations, wait_until
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = {path.stem: path for path in sorted(try_it.PROGRAMS.glob("*.py"))}
+CHAPTER, PLAYGROUND = "book/randomized_response.html", "book/use/playground.html"
+ASKED = re.compile(r'class=\\?"try-it\\?" data-try=\\?"([\w ]+)\\?"')
+LONGEST_LINE, MOST_LINES = 88, 25
+
+in_the_browser = pytest.mark.browser
+
+
+def source(name):
+    return PROGRAMS[name].read_text(encoding="utf-8")
+
+
+def stored(name):
+    return PROGRAMS[name].with_suffix(".txt").read_text(encoding="utf-8")
+
+
+def boxes():
+    """Return the names in each box of each page."""
+    pages = [*refresh.pages(".md"), *refresh.notebooks()]
+    found = {path: ASKED.findall(path.read_text(encoding="utf-8")) for path in pages}
+    return {path: [names.split() for names in boxes] for path, boxes in found.items() if boxes}
+
+
+# The programs, without a browser.
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_prints_what_is_stored_beside_it(name):
+    assert try_it.printed(source(name)) == stored(name)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_short_has_a_title_and_audits_itself(name):
+    lines = source(name).splitlines()
+    assert lines[0].startswith("# ")
+    assert len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= LONGEST_LINE
+    assert "dpnotes.audit" in source(name)
+
+
+def test_every_program_is_in_a_box_and_every_box_has_its_programs():
+    asked = [name for found in boxes().values() for names in found for name in names]
+    assert sorted(asked) == sorted(PROGRAMS)
+
+
+def test_the_programs_of_the_playground_are_judged_as_its_page_says():
+    verdicts = {name: stored(name).split(":")[0] for name in PROGRAMS if "playground" in name}
+    assert verdicts.pop("playground_answer") == "Not refuted"
+    assert set(verdicts.values()) == {"Violated"}
+
+
+# What runs a program.
+
+
+def told(code, capsys):
+    result = harness.run(code)
+    return result, capsys.readouterr().err
+
+
+def test_an_error_is_told_by_the_readers_own_lines_and_its_last_word(capsys):
+    code = "import json\n\ndef load(text):\n    return json.loads(text)\n\nload('{')\n"
+    result, words = told(code, capsys)
+    assert result == {"failed": True}
+    assert words.splitlines()[:4] == [
+        "Line 6:",
+        "    load('{')",
+        "Line 4, in load:",
+        "    return json.loads(text)",
+    ]
+    assert words.splitlines()[4].startswith("json.decoder.JSONDecodeError: Expecting property name")
+    assert len(words.splitlines()) == 5
+
+
+def test_an_error_of_syntax_names_its_line(capsys):
+    _, words = told("x = 1\nif x\n    y = 2\n", capsys)
+    assert words == "Line 2:\n    if x\nSyntaxError: expected ':'\n"
+
+
+def test_a_recursion_is_told_in_few_lines(capsys):
+    _, words = told("def f(x):\n    return f(x + 1)\n\nf(0)\n", capsys)
+    assert "lines before these are left out" in words
+    assert "RecursionError" in words
+    assert len(words.splitlines()) <= 2 * harness.MOST + 2
+
+
+def test_an_error_comes_with_the_one_that_caused_it(capsys):
+    code = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e\n"
+    _, words = told(code, capsys)
+    assert words.index("ZeroDivisionError") < words.index("and because of that") < words.index("no")
+
+
+@pytest.mark.parametrize("code", ["exit()", "raise KeyboardInterrupt", "import sys; sys.exit(3)"])
+def test_no_program_ends_what_runs_it(code, capsys):
+    assert harness.run(code) == {"failed": True}
+
+
+def test_what_one_program_defines_the_next_one_does_not_see(capsys):
+    harness.run("left = 1")
+    result, words = told("print(left)", capsys)
+    assert result["failed"]
+    assert "NameError" in words
+
+
+@pytest.mark.parametrize("code", ["pass", "found = 1", "found = None", "found = {'witness': 1}"])
+def test_nothing_is_drawn_of_what_is_no_report(code):
+    assert harness.run(code) == {"failed": False, "found": None}
+
+
+def test_what_is_drawn_is_the_witness_of_the_report(capsys):
+    found = harness.run(source("playground_noise"))["found"]
+    assert json.loads(json.dumps(found)) == found
+    assert (found["verdict"], found["epsilon"], found["neighbour_hits"]) == ("violated", 1.0, 0)
+    assert f"an event came {found['hits']:,} times" in stored("playground_noise")
+
+
+def test_a_run_from_files_leaves_what_was_found_in_a_file(tmp_path, capsys):
+    program, into = tmp_path / "program.py", tmp_path / "found.json"
+    program.write_text("print('α')", encoding="utf-8")
+    harness.main(program, into)
+    assert json.loads(into.read_text()) == {"failed": False, "found": None}
+    assert capsys.readouterr().out == "α\n"
+
+
+# The page without scripts.
+
+BOX = '<p>a</p><div class="try-it" data-try="{}" role="group"><em>words</em></div><p>b</p>'
+LISTED = {"python": {"file": "python-1.bin", "size": 20_400_000}, "x": {"file": "x", "size": 2e6}}
+
+
+def test_a_box_holds_its_program_and_what_it_prints():
+    page = try_it.filled(BOX.format("playground_answer"), LISTED)
+    assert 'data-megabytes="22" data-file="python-1.bin" role="group"' in page
+    code = re.search(r'<pre class="code">(.*?)</pre>', page, re.S)[1]
+    plain = re.sub(r"<[^>]+>", "", code).replace("&lt;", "<").replace("&gt;", ">")
+    assert plain.strip() == source("playground_answer").strip()
+    assert stored("playground_answer").strip() in page
+    assert page.startswith("<p>a</p>")
+    assert page.endswith("</div><p>b</p>")
+    assert "<em>" not in page
+
+
+def test_without_the_engine_a_box_says_so_and_offers_no_button():
+    page = try_it.filled(BOX.format("playground_answer playground_count"))
+    assert try_it.ABSENT in page
+    assert "data-megabytes" not in page
+    assert page.count('class="program"') == 2
+
+
+# What fetches the engine.
+
+
+def pinned(client, sha256="0" * 64):
+    return {"client": client, "package": "x==1", "file": "x.whl", "sha256": sha256}
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (["/nowhere/client"], "is not installed"),
+        ([sys.executable, "-c", "raise SystemExit('no network')"], "no network"),
+        ([sys.executable, "-c", "pass"], "no reason given"),
+        ([sys.executable, "-c", "import time; time.sleep(60)"], "took more than"),
+    ],
+)
+def test_what_cannot_be_fetched_is_told_in_time(monkeypatch, tmp_path, command, reason):
+    monkeypatch.setitem(engine.COMMANDS, "pip", command)
+    monkeypatch.setitem(engine.SECONDS, "pip", 2)
+    with pytest.raises(engine.UnavailableError, match=reason):
+        engine.fetched(pinned("pip"), tmp_path)
+
+
+def test_a_file_with_another_hash_is_refused(monkeypatch, tmp_path):
+    write = "import pathlib, sys; pathlib.Path(sys.argv[1], 'x.whl').write_bytes(b'x')"
+    monkeypatch.setitem(engine.COMMANDS, "pip", [sys.executable, "-c", write])
+    right = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    assert engine.fetched(pinned("pip", right), tmp_path).read_bytes() == b"x"
+    with pytest.raises(engine.UnavailableError, match="has the hash"):
+        engine.fetched(pinned("pip"), tmp_path)
+
+
+def test_a_build_without_the_engine_is_told_and_goes_on(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(engine, "ENGINE", tmp_path / "engine")
+    monkeypatch.setitem(engine.COMMANDS, "npm", ["/nowhere/npm"])
+    monkeypatch.setattr(engine.build, "__defaults__", (tmp_path / "engine",))
+    engine.main()
+    assert "Python in the page is left out: npm is not installed." in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_library_leaves_out_what_is_dropped_and_is_the_same_every_day(tmp_path):
+    path = tmp_path / "library.zip"
+    names = ["os.pyc", "numpy/a.pyc", "numpy/tests/b.pyc", "pandas/c.pyc", "six.pyc"]
+    names += ["scipy/special/d.pyc", "scipy/stats/e.pyc", "numpy-2.dist-info/METADATA"]
+    with zipfile.ZipFile(path, "w") as full:
+        for name in names:
+            full.writestr(name, name)
+    made = engine.library(path, engine.pins()["drop"])
+    assert made == engine.library(path, engine.pins()["drop"])
+    (tmp_path / "made.zip").write_bytes(made)
+    kept = zipfile.ZipFile(tmp_path / "made.zip").namelist()
+    assert kept == ["numpy/a.pyc", "os.pyc", "scipy/special/d.pyc"]
+
+
+def test_both_packages_are_pinned_to_a_version_and_a_hash():
+    for name in ("python", "shim"):
+        pin = engine.pins()[name]
+        assert re.fullmatch(r"[0-9a-f]{64}", pin["sha256"])
+        assert re.search(r"\d==\d|[a-z]@\d|[a-z]==\d", pin["package"])
+
+
+def test_nothing_of_the_engine_is_in_git():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split("\0")
+    assert not [name for name in listed if name.endswith((".wasm", ".bin", ".whl", ".tgz"))]
+    assert not [name for name in listed if "try/engine/" in name]
+
+
+def test_the_package_for_the_page_has_all_of_dpnotes_and_what_runs_a_program(tmp_path):
+    (tmp_path / "dpnotes.zip").write_bytes(try_it.package())
+    code = "import harness, dpnotes.audit; print(harness.__file__, dpnotes.audit.__file__)"
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, 'dpnotes.zip'); {code}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.count("dpnotes.zip") == 2
+
+
+# The boxes in the browser.
+
+HAS_ENGINE = (SITE / "_static" / "try" / "engine" / "engine.json").exists()
+NO_ENGINE = "the site was built without Python for its pages: see what `make book` says"
+DONE = "!document.querySelector('.try-it .run').disabled"
+LOOP = "while True:\n    pass\n"
+
+
+@pytest.fixture
+def opened(visit):
+    """Open a page with a box, in a browser that has never been here."""
+    if not HAS_ENGINE:
+        absent(NO_ENGINE)
+    visitors = []
+
+    def go(path, **look):
+        visitors.append(visit(**look))
+        page = visitors[-1].go(path)
+        live(page).wait_for()
+        return visitors[-1]
+
+    yield go
+    for visitor in visitors:
+        visitor.context.close()
+
+
+@pytest.fixture(scope="module")
+def visited(visit):
+    """Keep one playground open: Python is loaded once for the tests that ask it many things."""
+    kept = []
+
+    def go():
+        if not kept:
+            kept.append(visit())
+            kept[0].go(PLAYGROUND)
+        return kept[0]
+
+    yield go
+    for visitor in kept:
+        visitor.context.close()
+
+
+@pytest.fixture
+def playground(visited):
+    """Return the playground as it was at first, but for what is loaded."""
+    if not HAS_ENGINE:
+        absent(NO_ENGINE)
+    visitor = visited()
+    visitor.dress()
+    live(visitor.page).wait_for()
+    visitor.page.locator(".try-it select").select_option("0")
+    visitor.requests.clear()
+    visitor.complaints.clear()
+    return visitor
+
+
+def live(page):
+    return page.locator(".try-it .live")
+
+
+def button(page, kind):
+    return page.locator(f".try-it button.{kind}")
+
+
+def output(page):
+    return page.locator(".try-it .output").text_content()
+
+
+def state(page):
+    return page.locator(".try-it .state").text_content()
+
+
+def run(page, code=None):
+    """Run what is in the editor, or a program, and wait until it is over."""
+    if code is not None:
+        page.locator(".try-it textarea").fill(code)
+    button(page, "run").click()
+    wait_until(page, DONE)
+    return output(page)
+
+
+def parts(visitor):
+    """Return the parts of the engine that were asked for."""
+    names = [url.rpartition("/")[2] for url in visitor.requests if "/try/engine/" in url]
+    return [name for name in names if name.endswith((".bin", ".zip"))]
+
+
+@in_the_browser
+def test_nothing_is_loaded_before_the_click_and_the_size_is_said(opened):
+    visitor = opened(CHAPTER)
+    assert not [url for url in visitor.requests if "/engine" in url.replace("engine.js", "")]
+    size = sum(path.stat().st_size for path in (SITE / "_static/try/engine").glob("*-*.[bz]i*"))
+    assert (
+        button(visitor.page, "run").text_content() == f"Load Python ({size / 1e6:.0f} MB) and run"
+    )
+    assert output(visitor.page) == stored("randomized_response")
+
+
+@in_the_browser
+def test_the_page_prints_what_python_here_prints_and_the_second_page_starts_from_what_is_kept(
+    opened,
+):
+    visitor = opened(CHAPTER)
+    page = visitor.page
+    assert run(page, source("randomized_response")) == stored("randomized_response")
+    assert state(page).startswith("Done in ")
+    assert sorted(name.partition("-")[0] for name in parts(visitor)) == [
+        "dpnotes",
+        "library",
+        "python",
+    ]
+
+    visitor.requests.clear()
+    visitor.go(PLAYGROUND)
+    live(page).wait_for()
+    assert button(page, "run").text_content() == "Run and audit"
+    [[names]] = [found for path, found in boxes().items() if path.stem == "playground"]
+    for place, name in enumerate(names):
+        page.locator(".try-it select").select_option(str(place))
+        page.locator(".try-it .output").evaluate("node => (node.textContent = '')")
+        assert run(page) == stored(name)
+    assert parts(visitor) == []
+    assert visitor.abroad() == []
+    assert visitor.complaints == []
+
+
+@in_the_browser
+def test_the_programs_of_the_chapters_print_there_what_they_print_here(playground):
+    for name in PROGRAMS:
+        if not name.startswith("playground"):
+            assert run(playground.page, source(name)) == stored(name)
+
+
+@in_the_browser
+def test_the_generators_draw_the_numbers_that_they_draw_here(playground):
+    code = "\n".join(
+        [
+            "import numpy as np",
+            "from dpnotes import exponential_mechanism, histogram, randomized_response",
+            "rng = np.random.default_rng(7)",
+            "print(rng.integers(2**40, size=3), rng.random(3), rng.normal(size=3))",
+            "print(rng.laplace(size=3), rng.permutation(5), rng.gumbel(size=2))",
+            "print(randomized_response.privatize(np.arange(9) % 3, 1.0, categories=3, rng=7))",
+            "print(exponential_mechanism.permute_and_flip([3, 1, 2.5], 1.0, rng=3))",
+            "print(histogram.release_count(7, 1.0, rng=5).value)",
+        ]
+    )
+    assert run(playground.page, code) == try_it.printed(code)
+
+
+@in_the_browser
+def test_the_chapters_without_torch_can_be_imported(playground):
+    names = [
+        *("accounting", "audit", "elun", "exponential_mechanism", "histogram"),
+        *("label_privacy", "noisy_gradient_descent", "pate", "private_auc", "private_confusion"),
+        *("randomized_response", "release", "unary_encoding"),
+    ]
+    code = "\n".join(f"import dpnotes.{name}" for name in names) + "\nprint('all')\n"
+    assert run(playground.page, code) == "all\n"
+
+
+@in_the_browser
+def test_a_loop_without_an_end_is_stopped_and_the_next_run_is_quick(playground):
+    page = playground.page
+    page.locator(".try-it textarea").fill(f"print('before')\n{LOOP}")
+    button(page, "run").click()
+    wait_until(page, "document.querySelector('.try-it .output').textContent === 'before\\n'")
+    # The page is awake meanwhile, and the keyboard stands on the button that stops.
+    assert page.evaluate("document.activeElement.className") == "stop"
+    page.keyboard.press("Enter")
+    wait_until(page, DONE)
+    assert state(page) == "Stopped."
+    assert page.evaluate("document.activeElement.className") == "run"
+    assert run(page, "print(1 + 1)") == "2\n"
+
+
+@in_the_browser
+def test_a_program_is_stopped_after_a_while(opened):
+    visitor = opened(PLAYGROUND)
+    box = (SITE / "_static/try/box.js").read_text(encoding="utf-8")
+    short = box.replace("LONGEST = 60_000", "LONGEST = 1_000")
+    assert short != box
+    visitor.page.route("**/try/box.js*", lambda route: _fulfil(route, short))
+    visitor.page.reload()
+    live(visitor.page).wait_for()
+    run(visitor.page, LOOP)
+    assert state(visitor.page) == "Stopped after a minute."
+
+
+def _fulfil(route, body):
+    route.fulfill(response=route.fetch(), body=body)
+
+
+@in_the_browser
+def test_an_error_is_shown_in_short_and_the_engine_lives_on(playground):
+    page = playground.page
+    broken = source("playground_count").replace("EPSILON, pairs", "EPSILON, [None]")
+    words = run(page, broken)
+    [place] = [n for n, line in enumerate(broken.splitlines(), 1) if "[None]" in line]
+    assert words.startswith(f"Line {place}:\n    found = report(")
+    assert words.endswith("TypeError: pairs must hold tuples of two data sets, got NoneType\n")
+    assert "_report.py" not in words
+    assert state(page) == "The program stopped with an error."
+    deep = run(page, "def f(x):\n    return f(x + 1)\n\nf(0)\n")
+    assert "RecursionError" in deep or "broke down" in state(page)
+    assert run(page, "print('ε')") == "ε\n"
+
+
+@in_the_browser
+def test_a_program_that_ends_its_process_leaves_one_for_the_next(playground):
+    page = playground.page
+    run(page, "import os\nos._exit(3)\n")
+    assert state(page).startswith("It did not work")
+    assert run(page, "print(1)") == "1\n"
+
+
+@in_the_browser
+def test_a_flood_of_words_is_cut(playground):
+    words = run(playground.page, "for i in range(100_000):\n    print('word', i)\n")
+    assert words.startswith("word 0\nword 1\n")
+    assert words.endswith("(more was printed, and is left out)\n")
+    assert len(words) < 40_000
+
+
+@in_the_browser
+def test_a_program_reaches_no_network_no_page_and_no_other_program(playground):
+    tries = [
+        "import socket; socket.create_connection(('127.0.0.1', 80))",
+        "import _socket; _socket.socket().connect(('127.0.0.1', 80))",
+        "import urllib.request; urllib.request.urlopen('http://127.0.0.1/')",
+        "import js; js.document",
+        "import subprocess; subprocess.run(['true'])",
+        "open('/etc/passwd')",
+    ]
+    code = f"""for code in {tries}:
+    try:
+        exec(code)
+        print('reached')
+    except Exception as error:
+        print(type(error).__name__)
+"""
+    run(playground.page, "print('start')")
+    playground.requests.clear()
+    words = run(playground.page, code).split()
+    assert len(words) == len(tries)
+    # Whoever is refused by the other side has reached it.
+    assert not {"reached", "ConnectionRefusedError", "URLError"} & set(words)
+    assert playground.requests == []
+
+
+@in_the_browser
+def test_the_witness_is_drawn_and_said(playground):
+    page = playground.page
+    run(page)
+    found = harness.run(source("playground_count"))["found"]
+    picture = page.locator(".try-it .picture")
+    words = picture.get_attribute("aria-label")
+    larger = max(found["hits"], found["neighbour_hits"]) / found["runs"]
+    assert f"{100 * larger:.1f} %" in words
+    assert found["event"] in words
+    assert words.endswith("violated.")
+    widths = picture.locator(".share").evaluate_all(
+        "nodes => nodes.map(node => node.clientWidth / node.parentElement.clientWidth)"
+    )
+    shares = [found[side] / found["runs"] for side in ("hits", "neighbour_hits")]
+    assert widths == pytest.approx(shares, abs=0.01)
+    run(page, "print(1)")
+    assert picture.count() == 0
+
+
+@in_the_browser
+def test_a_box_that_has_run_fits_a_phone_and_everybody_can_use_it(playground):
+    page = playground.page
+    run(page)
+    for scheme in ("light", "dark"):
+        playground.dress(scheme=scheme, viewport=PHONE)
+        assert page.locator(".try-it .picture").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert serious_violations(page, ".try-it") == []
+
+
+@in_the_browser
+def test_the_keyboard_leaves_the_editor_and_runs_from_it(playground):
+    page = playground.page
+    editor = page.locator(".try-it textarea")
+    editor.focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "run"
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("print(6 * 7)")
+    page.keyboard.press("Control+Enter")
+    wait_until(page, "document.querySelector('.try-it .output').textContent === '42\\n'")
+    wait_until(page, DONE)
+    button(page, "again").click()
+    assert editor.input_value() == source("playground_count")
+
+
+@in_the_browser
+def test_on_paper_the_program_stands_as_it_was_edited(opened):
+    page = opened(PLAYGROUND).page
+    page.locator(".try-it textarea").fill("print('mine')\n")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator(".try-it pre.code").first.inner_text() == "print('mine')\n"
+    assert page.locator(".try-it pre.printed").first.is_visible()
+    assert not button(page, "run").is_visible()
+
+
+@in_the_browser
+def test_without_scripts_the_program_and_its_output_stand_there(visit):
+    with visit(scripts=False) as visitor:
+        visitor.page.goto(visitor.site + CHAPTER)
+        box = visitor.page.locator(".try-it")
+        assert "rng.integers(2)" in box.locator("pre.code").inner_text()
+        assert box.locator("pre.printed").inner_text() == stored("randomized_response")
+
+
+@in_the_browser
+def test_a_page_from_a_disk_stands_still_and_complains_of_nothing(visit):
+    with visit() as visitor:
+        visitor.page.goto(f"{SITE.resolve().as_uri()}/{CHAPTER}")
+        assert visitor.page.locator(".try-it pre.code").is_visible()
+        assert visitor.complaints == []
+
+
+@in_the_browser
+def test_an_engine_that_has_gone_is_told(opened):
+    visitor = opened(PLAYGROUND)
+    visitor.context.route("**/engine.json", lambda route: route.fulfill(status=404))
+    run(visitor.page)
+    assert "Python is not in this copy of the book" in state(visitor.page)
+
+
+@in_the_browser
+def test_a_box_of_a_site_without_the_engine_stands_still(visit):
+    with visit() as visitor:
+        visitor.page.route("**/use/playground.html", lambda route: _fulfil(route, _bare(route)))
+        page = visitor.go(PLAYGROUND)
+        assert page.locator(".try-it .program").first.is_visible()
+        assert live(page).count() == 0
+
+
+def _bare(route):
+    return re.sub(r' data-megabytes="\d+"', "", route.fetch().text())
+
+
+@in_the_browser
+def test_no_page_may_compile_wasm_itself(opened):
+    visitor = opened(PLAYGROUND)
+    policy = visitor.page.locator("meta[http-equiv=Content-Security-Policy]")
+    assert "wasm" not in policy.get_attribute("content")
+    allowed = visitor.page.evaluate(
+        """() => WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))
+             .then(() => true, () => false)"""
+    )
+    assert not allowed
