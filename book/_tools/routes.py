@@ -12,6 +12,8 @@ import measure
 import refresh
 
 INDEX = "index.md"
+# The Chinese pages show the times of the English ones.
+CHINESE = "zh"
 # A course reads a chapter a week; its last week has a project besides.
 COURSE = [
     *("foundations", "accounting", "noisy_gradient_descent"),
@@ -48,19 +50,28 @@ def _hours(minutes):
     return f"{halves // 2}" if halves % 2 == 0 else f"{halves / 2}"
 
 
+def pages(root=refresh.ROOT):
+    """Return the pages that show such times: the index and those in Chinese."""
+    return [root / "book" / INDEX, *sorted((root / "book" / CHINESE).glob("*.md"))]
+
+
 def write(root=refresh.ROOT):
-    """Write the times of the index anew."""
-    path = root / "book" / INDEX
-    text = path.read_text(encoding="utf-8")
-    new = marks.written(text, numbers(root))
-    if new != text:
-        path.write_text(new, encoding="utf-8")
+    """Write the times of these pages anew."""
+    known = numbers(root)
+    for path in pages(root):
+        text = path.read_text(encoding="utf-8")
+        new = marks.written(text, known)
+        if new != text:
+            path.write_text(new, encoding="utf-8", newline="\n")
 
 
 def problems(root=refresh.ROOT):
-    """Yield ``(line, message)`` for each time on the index that is not the measured one."""
-    text = (root / "book" / INDEX).read_text(encoding="utf-8")
-    yield from marks.problems(text, numbers(root))
+    """Yield ``(file, line, message)`` for each time that is not the measured one."""
+    known = numbers(root)
+    for path in pages(root):
+        text = path.read_text(encoding="utf-8")
+        for line, message in marks.problems(text, known):
+            yield path.relative_to(root).as_posix(), line, message
 
 
 if __name__ == "__main__":
