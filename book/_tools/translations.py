@@ -25,16 +25,18 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 import marks
 import prose
 import refresh
-import yaml
 
 ROOT = refresh.ROOT
 FOLDER = "zh"
 LANGUAGE = "zh-Hans"
 TAKEAWAYS = re.compile(r"^## Takeaways\n.*?(?=^## |\Z)", re.M | re.S)
 KEYS = {"english", "translated"}
+TITLE = re.compile(r"^# .*\n", re.M)
 PAGE_HASH = re.compile(r"^translated: (.*)\n", re.M)
 
 BANNER = """:::{{admonition}} 译文尚未跟上
@@ -193,9 +195,8 @@ def warn_readers(app, docname, source):
 
 def with_banner(text, address):
     """Return a page with the banner below its title."""
-    return re.sub(
-        r"^# .*\n", lambda title: f"{title[0]}\n{BANNER.format(address=address)}", text, 1, re.M
-    )
+    banner = BANNER.format(address=address)
+    return TITLE.sub(lambda title: f"{title[0]}\n{banner}", text, count=1)
 
 
 def offer_languages(app, pagename, templatename, context, doctree):
@@ -203,19 +204,21 @@ def offer_languages(app, pagename, templatename, context, doctree):
     pages = _pages(Path(app.srcdir))
     english = {chinese: name for name, chinese in pages.items()}
     if pagename in english:
-        context["body"] = _switch(context, english[pagename], LANGUAGE) + _in_chinese(context)
+        context["body"] = _switch(app, context, english[pagename], LANGUAGE) + _in_chinese(context)
         _share_card(app, pagename, english[pagename], context)
     elif pagename in pages:
-        context["body"] = _switch(context, pages[pagename], "en") + context["body"]
+        context["body"] = _switch(app, context, pages[pagename], "en") + context["body"]
 
 
-def _switch(context, other, here):
+def _switch(app, context, other, here):
     address = html.escape(context["pathto"](other))
     label, words, there = {
         LANGUAGE: ("语言", "English", "en"),
         "en": ("Language", "中文", LANGUAGE),
     }[here]
-    context["metatags"] = context.get("metatags", "") + LINK.format(there=there, address=address)
+    # Search engines follow this one, and want a whole address.
+    whole = html.escape(app.config.html_baseurl + app.builder.get_target_uri(other))
+    context["metatags"] = context.get("metatags", "") + LINK.format(there=there, address=whole)
     return SWITCH.format(here=here, there=there, address=address, label=label, words=words)
 
 
