@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full mutants mutations lint lab refresh bench browser links field clean FORCE
+.PHONY: help book test full mutants mutations lint lab refresh bench browser links field translations clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -16,7 +16,7 @@ endif
 JUPYTER_BOOK := $(PYTHON) -c 'from jupyter_book.cli.main import main; main()'
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 book: $(READY) ## build the site into _build/html; a warning is an error
 	@$(PYTHON) book/_tools/lint.py --stale
@@ -64,6 +64,10 @@ links: $(READY) ## ask every link to another site whether it still answers (need
 field: $(READY) ## audit published packages (NAME=opendp: one of them), each in an environment of its own; needs the network
 	@$(PYTHON) tests/field/run.py $(NAME)
 	@$(PYTHON) book/_tools/field.py
+
+translations: $(READY) ## say which translations are behind, and write catalogues of all messages into _build/gettext (TO=zh_CN: build with those in locales)
+	@$(PYTHON) book/_tools/translations.py
+	@$(PYTHON) book/_tools/messages.py $(TO)
 
 clean: ## remove everything built; the environments .venv and .venv-bench stay
 	rm -rf _build build dist *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -152,8 +152,8 @@ def test_a_time_that_is_no_longer_true_is_found_and_written_anew(tmp_path, monke
     index = tmp_path / "book" / "index.md"
     index.write_text("About 15<!-- foundations --> minutes.")
     monkeypatch.setattr(routes, "PAGES", {"index.md": lambda root: {"foundations": 35}})
-    [(page, line, message)] = routes.problems(tmp_path)
-    assert (page, line) == ("index.md", 1)
+    [(file, line, message)] = routes.problems(tmp_path)
+    assert (file, line) == ("book/index.md", 1)
     assert "35" in message
     routes.write(tmp_path)
     assert index.read_text() == "About 35<!-- foundations --> minutes."

@@ -22,6 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     for (const node of page.querySelectorAll(".math, .cell_input, .cell_output")) node.replaceWith(" … ");
+    page.querySelector(".language-switch")?.remove();
     return plain(page.documentElement.outerHTML, anchor);
   };
 });
@@ -49,6 +50,14 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const arrow of document.querySelectorAll(".bd-sidenav summary")) {
     const page = arrow.closest("li")?.querySelector("a");
     arrow.setAttribute("aria-label", `Pages below ${page ? page.textContent.trim() : "this one"}`);
+  }
+});
+
+// Contents name the Chinese pages wherever one is, and a voice that reads them has to know.
+document.addEventListener("DOMContentLoaded", () => {
+  const names = ".bd-sidebar :is(a, .caption-text), .prev-next-title, .bd-sidebar-secondary a, .onlyprint :is(h1, a)";
+  for (const node of document.querySelectorAll(names)) {
+    if (/\p{Script=Han}/u.test(node.textContent)) node.lang = "zh-Hans";
   }
 });
 

@@ -88,6 +88,11 @@ class Page:
         return self.is_notebook and "/" not in self.name
 
     @property
+    def is_chinese(self):
+        """Whether the page is a translation."""
+        return self.name.startswith("zh/")
+
+    @property
     def chapter(self):
         """The name that a core page shares with its deeper page and its solutions."""
         return self.name.rpartition("/")[2].removesuffix(".ipynb")
@@ -467,6 +472,15 @@ def helpers_defined_once(pages):
 
 def used_glossary_terms(pages):
     """Every term of the glossary is linked from another page, and every link has its term."""
+    chinese = [page for page in pages if page.is_chinese]
+    english = [page for page in pages if not page.is_chinese]
+    yield from _links_without_a_term(english)
+    yield from _links_without_a_term(chinese)
+    # The Chinese pages are an excerpt of the book, which has no use for some of its terms.
+    yield from _terms_without_a_link(english)
+
+
+def _links_without_a_term(pages):
     known = {_anchor(term) for page in pages for _, term in glossary_terms(page.text())}
     for page in pages:
         for number, cell in page.of_type("markdown"):
@@ -474,6 +488,10 @@ def used_glossary_terms(pages):
                 if known and match[1] not in known:
                     line = marks.line_of(cell["source"], match.start())
                     yield _problem(page, number, line, f"the glossary has no {match[1]}")
+
+
+def _terms_without_a_link(pages):
+    for page in pages:
         others = "\n".join(other.text() for other in pages if other is not page)
         used = {_term(match) for match in re.findall(r"\{term\}`([^`]+)`", others)}
         linked = set(GLOSSARY_LINK.findall(others))
@@ -507,9 +525,9 @@ def glossary_terms(text):
 
 
 def times_of_the_routes(root=ROOT):
-    """The index and the teacher's pages say how long each page and each way through them takes."""
-    for page, line, message in routes.problems(root):
-        yield Problem(f"book/{page}", str(line), f"{message}; run `make refresh`")
+    """The index, its translations and the teacher's pages say how long each page and way takes."""
+    for file, line, message in routes.problems(root):
+        yield Problem(file, str(line), f"{message}; run `make refresh`")
 
 
 def complete_contents(root=ROOT):

@@ -81,7 +81,7 @@ COUNTED = re.compile(
     r"\s+(?:answers|bits|bytes|coins|draws|examples|people|persons|queries|records|reports"
     r"|respondents|rows|samples|teachers|times|trials|users|values|votes)\b"
 )
-LEVEL = re.compile(r"[\s-]+(?:confidence|credible|intervals?|limits?|coverage|level)\b")
+LEVEL = re.compile(r"[\s-]+(?:confidence|credible|intervals?|limits?|coverage|level)\b|\s*的?置信")
 
 
 def typed_numbers(text):

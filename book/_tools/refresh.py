@@ -68,12 +68,17 @@ def name(path, root=ROOT):
 def read(path):
     """Read a notebook as plain dictionaries, each source as one string."""
     try:
-        book = json.loads(Path(path).read_text(encoding="utf-8"))
+        return parse(Path(path).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{path} is no notebook ({error}). If a merge left its marks in it, take one side "
             f"(git checkout --ours {path}), then run make refresh"
         ) from error
+
+
+def parse(text):
+    """Return a notebook from its text, as ``read`` does."""
+    book = json.loads(text)
     for cell in book["cells"]:
         cell["source"] = "".join(cell["source"])
     return book
@@ -347,8 +352,11 @@ def main(arguments=None, root=ROOT):
     if root == ROOT:
         # Here, as that module reads pages with this one.
         import routes
+        import translations
 
         routes.write()
+        for line in translations.report():
+            print(line)
     return 0 if passed else 1
 
 

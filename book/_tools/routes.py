@@ -57,8 +57,13 @@ def teaching(root=refresh.ROOT):
     }
 
 
-# Which page shows which times.
-PAGES = {"index.md": numbers, "teach/syllabus.md": teaching, "teach/grading.md": teaching}
+# Which pages show which times; the Chinese ones show those of the English ones.
+PAGES = {
+    "index.md": numbers,
+    "zh/*.md": numbers,
+    "teach/syllabus.md": teaching,
+    "teach/grading.md": teaching,
+}
 
 
 def _times(root):
@@ -82,20 +87,26 @@ def _hours(minutes):
 
 def write(root=refresh.ROOT):
     """Write the times of these pages anew."""
-    for page, measured in PAGES.items():
-        path = root / "book" / page
+    for path, measured in _shown(root):
         text = path.read_text(encoding="utf-8")
         new = marks.written(text, measured(root))
         if new != text:
-            path.write_text(new, encoding="utf-8")
+            path.write_text(new, encoding="utf-8", newline="\n")
 
 
 def problems(root=refresh.ROOT):
-    """Yield ``(page, line, message)`` for each time that is not the measured one."""
-    for page, measured in PAGES.items():
-        text = (root / "book" / page).read_text(encoding="utf-8")
+    """Yield ``(file, line, message)`` for each time that is not the measured one."""
+    for path, measured in _shown(root):
+        text = path.read_text(encoding="utf-8")
         for line, message in marks.problems(text, measured(root)):
-            yield page, line, message
+            yield path.relative_to(root).as_posix(), line, message
+
+
+def _shown(root):
+    """Yield each page that shows such times, and which."""
+    for pattern, measured in PAGES.items():
+        for path in sorted((root / "book").glob(pattern)):
+            yield path, measured
 
 
 if __name__ == "__main__":
