@@ -291,11 +291,17 @@ def started(folder, port):
     quiet["env"] = environment | {"PYTHONPATH": path}
     worker = subprocess.Popen([*command, "--no-nanny", "--no-dashboard", *host], **quiet)
     try:
+        until(lambda: answers(port))
         yield address, scheduler
     finally:
         for process in (worker, scheduler):
             process.kill()
             process.wait()
+
+
+def answers(port):
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port():

@@ -243,7 +243,7 @@ def _done(tasks: list[tuple], jobs: int) -> list[PairReport]:
 
 def _check_travels(tasks: list[tuple], jobs: int) -> None:
     """Refuse what cannot be sent: a cluster would be waited for, for ever."""
-    from joblib.externals import cloudpickle
+    import cloudpickle
 
     try:
         cloudpickle.dumps(tasks)

@@ -71,8 +71,8 @@ def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
     list of dict
         For each its "mechanism", "categories", "block" (people in one), "blocks", "people",
         "bytes", "truth", "counts", "estimate", "deviations" (errors in standard deviations of the
-        estimate), "most_mb", and the "seconds" and "cpu_seconds" of "write" and "count", each in a
-        dict.
+        estimate), "taken_mb" and "most_mb" (memory between blocks, and at most), and the "seconds"
+        and "cpu_seconds" of "write" and "count", each in a dict.
 
     Examples
     --------
@@ -110,7 +110,10 @@ def _add_up(
         "counts": counts.tolist(),
         "estimate": found.tolist(),
         "deviations": deviations.tolist(),
-        "most_mb": max((row["most_mb"] or 0 for row in steps["count"]), default=0) or None,
+        **{
+            name: max(row[name] or 0 for row in steps["count"]) or None
+            for name in ("taken_mb", "most_mb")
+        },
         **{
             name: {key: sum(row[key] for row in rows) for key in ("seconds", "cpu_seconds")}
             for name, rows in steps.items()
