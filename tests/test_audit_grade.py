@@ -117,6 +117,14 @@ def test_a_cause_of_the_teacher_stands_before_the_general_one():
     assert verdict(NAKED, task).sentence.endswith("Use rng, Bob.")
 
 
+def test_a_mistake_in_the_distribution_does_not_explain_a_generator_that_is_not_used():
+    source = (
+        "import random\ndef answer(truth, epsilon, rng): return truth ^ (random.random() > .731)"
+    )
+    task = answer_task(mistakes={"Not this.": coin(KEEP[1.0])})
+    assert "Not this." not in verdict(source, task).sentence
+
+
 def test_the_empty_stub_gets_nothing_and_names_what_is_missing():
     found = verdict("", answer_task())
     assert (found.points, found.sentence) == (0, "There is no function answer.")
