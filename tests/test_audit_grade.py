@@ -516,6 +516,7 @@ def test_the_error_is_shared_by_all_tests_of_all_tasks(monkeypatch):
     assert shares == [pytest.approx(0.1 / 12)] * 3
 
 
+@pytest.mark.claim("audit.grade", kind="enumeration")
 @pytest.mark.parametrize("share", [0.2, 0.02])
 def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     # Exactly: two tails of an error of share / 4 each, for each of two outputs that mirror.
@@ -528,6 +529,7 @@ def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     assert share / 20 < accused <= share
 
 
+@pytest.mark.claim("audit.grade", kind="simulation with its error")
 def test_right_numbers_are_accused_no_more_often_than_the_share():
     rng, share, times = np.random.default_rng(1), 0.2, 1000
     grid = stats.dlaplace(0.7)
