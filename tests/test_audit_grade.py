@@ -345,6 +345,8 @@ def test_an_attack_gains_nothing(attack, isolation, tmp_path, monkeypatch):
     began = time.monotonic()
     found = verdict(source, answer_task(seconds=20), isolation=isolation)
     assert (found.points, found.check in ("run", "rng", "privacy", "distribution")) == (0, True)
+    if attack == "lies by a subclass":
+        assert "Answer returned a Truth; return numbers" in found.sentence
     assert time.monotonic() - began < 90
     assert not list(tmp_path.iterdir())
     # The judge is what it was.
