@@ -512,10 +512,11 @@ def test_the_error_is_shared_by_all_tests_of_all_tasks(monkeypatch):
         return "passed", ""
 
     monkeypatch.setattr(_grade, "judged", judged)
-    tasks = [answer_task(), number_task(), laplace_task(loss=lambda *_: 0.0)]
-    assert [task.tests for task in tasks] == [5, 0, 7]
+    both_ways = answer_task(pairs=[(0, 1), (1, 0)])
+    tasks = [both_ways, number_task(), laplace_task(loss=lambda *_: 0.0)]
+    assert [task.tests for task in tasks] == [6, 0, 7]
     grade(RIGHT, tasks, confidence=0.9, rng=1)
-    assert shares == [pytest.approx(0.1 / 12)] * 3
+    assert shares == [pytest.approx(0.1 / 13)] * 3
 
 
 @pytest.mark.claim("audit.grade", kind="enumeration")
