@@ -53,7 +53,8 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     for secret in ("SOLUTION", "HIDDEN", "dpnotes import", "For the teacher", "np.exp"):
         assert secret not in text
     assert len(book["cells"]) == len(BOOKS[name]["cells"]) - 2
-    assert all(not cell["outputs"] for cell in refresh.code_cells(book))
+    assert any(cell["outputs"] for cell in refresh.code_cells(BOOKS[name]))
+    assert not any(cell["outputs"] for cell in refresh.code_cells(book))
     for task in grading.tasks(BOOKS[name]):
         assert f"def {task.function}(" in grading.stub(BOOKS[name])
     # The source itself is left as it was.
@@ -93,7 +94,7 @@ def test_every_mistake_that_is_named_is_one(name):
 def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
     file = tmp_path / "student.ipynb"
     grading.main(["student", "randomized_response", str(file)])
-    assert refresh.read(file) == refresh.read(file) | {"nbformat": 4}
+    assert len(refresh.read(file)["cells"]) == len(BOOKS["randomized_response"]["cells"]) - 2
     # One that is quickly graded: nothing in it runs.
     empty = tmp_path / "empty.py"
     empty.write_text("")

@@ -117,6 +117,14 @@ def test_a_cause_of_the_teacher_stands_before_the_general_one():
     assert verdict(NAKED, task).sentence.endswith("Use rng, Bob.")
 
 
+def test_a_mistake_in_the_distribution_does_not_explain_a_generator_that_is_not_used():
+    source = (
+        "import random\ndef answer(truth, epsilon, rng): return truth ^ (random.random() > .731)"
+    )
+    task = answer_task(mistakes={"Not this.": coin(KEEP[1.0])})
+    assert "Not this." not in verdict(source, task).sentence
+
+
 def test_the_empty_stub_gets_nothing_and_names_what_is_missing():
     found = verdict("", answer_task())
     assert (found.points, found.sentence) == (0, "There is no function answer.")
@@ -337,6 +345,8 @@ def test_an_attack_gains_nothing(attack, isolation, tmp_path, monkeypatch):
     began = time.monotonic()
     found = verdict(source, answer_task(seconds=20), isolation=isolation)
     assert (found.points, found.check in ("run", "rng", "privacy", "distribution")) == (0, True)
+    if attack == "lies by a subclass":
+        assert "Answer returned a Truth; return numbers" in found.sentence
     assert time.monotonic() - began < 90
     assert not list(tmp_path.iterdir())
     # The judge is what it was.
@@ -502,12 +512,14 @@ def test_the_error_is_shared_by_all_tests_of_all_tasks(monkeypatch):
         return "passed", ""
 
     monkeypatch.setattr(_grade, "judged", judged)
-    tasks = [answer_task(), number_task(), laplace_task(loss=lambda *_: 0.0)]
-    assert [task.tests for task in tasks] == [5, 0, 7]
+    both_ways = answer_task(pairs=[(0, 1), (1, 0)])
+    tasks = [both_ways, number_task(), laplace_task(loss=lambda *_: 0.0)]
+    assert [task.tests for task in tasks] == [6, 0, 7]
     grade(RIGHT, tasks, confidence=0.9, rng=1)
-    assert shares == [pytest.approx(0.1 / 12)] * 3
+    assert shares == [pytest.approx(0.1 / 13)] * 3
 
 
+@pytest.mark.claim("audit.grade", kind="enumeration")
 @pytest.mark.parametrize("share", [0.2, 0.02])
 def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     # Exactly: two tails of an error of share / 4 each, for each of two outputs that mirror.
@@ -520,6 +532,7 @@ def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     assert share / 20 < accused <= share
 
 
+@pytest.mark.claim("audit.grade", kind="simulation with its error")
 def test_right_numbers_are_accused_no_more_often_than_the_share():
     rng, share, times = np.random.default_rng(1), 0.2, 1000
     grid = stats.dlaplace(0.7)

@@ -4,9 +4,10 @@
     python book/_tools/grading.py grade NAME FILE ...     grade submissions, a line each
 
 A source, ``book/assignments/NAME.ipynb``, holds the solution and the hidden tests. What stands
-between ``# BEGIN SOLUTION`` and ``# END SOLUTION`` becomes ``...`` for students, and the cell tagged
-``hidden-tests`` is left out, with the text above it. That cell defines ``tasks(**parameters)``,
-whose defaults are what is graded; a teacher changes them, or gives others with ``--set``.
+between ``# BEGIN SOLUTION`` and ``# END SOLUTION`` becomes ``...`` for students, and the cell
+tagged ``hidden-tests`` is left out, with the text above it. That cell defines
+``tasks(**parameters)``, whose defaults are what is graded; a teacher changes them, or gives others
+with ``--set``.
 """
 
 import argparse

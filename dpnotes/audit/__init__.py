@@ -6,12 +6,12 @@ and `density_epsilon` where the noise is continuous). Any other one is run many 
 neighbouring data sets (`epsilon_lower_bound`), or on many pairs of them, with a verdict in words
 (`report`). None of them knows which mechanism it has before it.
 
-To grade an assignment, ask for the distribution of the outputs where there are few of them:
-`exact_epsilon` is then the answer, with no chance in it. Otherwise run the student's function, in a
-process of its own (`in_a_process`). A lower bound above the promised epsilon refutes it. If the
-runs are independent, which means that nothing one run leaves behind changes a later one, this is
-wrong at most once in twenty times at the usual confidence. A bound below the promise proves
-nothing, so look at more trials and other neighbours.
+To grade an assignment, say what is asked (`Task`) and hand over the submissions (`grade`). Each is
+run in a process of its own, what its functions return is stored, and the verdict is found on what
+was stored: privacy, usefulness, and whether the generator was used. A lower bound above the
+promised epsilon refutes it. If the runs are independent, which means that nothing one run leaves
+behind changes a later one, a right submission is accused at most as often as is stated. A bound
+below the promise proves nothing, so look at more trials and other neighbours.
 
 >>> def submission(answer, rng):  # claims epsilon = 1, and keeps nine answers out of ten
 ...     return answer if rng.random() < 0.9 else not answer

@@ -173,7 +173,7 @@ def grade(
             raise TypeError(f"tasks must be of type Task, got {type(task).__name__}")
     confidence = check_probability("confidence", confidence)
     check_choice("isolation", isolation, _ISOLATIONS)
-    places = tuple(os.fspath(place) for place in listed("hidden", hidden))
+    places = tuple(map(_place, listed("hidden", hidden)))
     rng = check_rng(rng)
     share = (1 - confidence) / max(1, sum(task.tests for task in tasks))
     for task in tasks:
@@ -187,6 +187,12 @@ def grade(
         verdicts.append(Verdict(task.function, points, task.points, check, sentence))
         reached.append(stored.isolation)
     return Grades(tuple(verdicts), confidence, min(reached))
+
+
+def _place(place: str | os.PathLike) -> str:
+    if not isinstance(place, str | os.PathLike):
+        raise TypeError(f"hidden must hold paths, got {type(place).__name__}")
+    return os.fspath(place)
 
 
 def _check_trials(task: Task, share: float) -> None:
