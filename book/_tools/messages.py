@@ -73,7 +73,12 @@ def build(language=None, root=ROOT):
     """Write the catalogues, or the site in a language; return Sphinx' exit status."""
     from jupyter_book.sphinx import build_sphinx
 
-    options = {"external_toc_path": "_toc.yml", "gettext_compact": False}
+    # The first two are what jupyter-book's own command line hands over.
+    options = {
+        "external_toc_path": "_toc.yml",
+        "latex_individualpages": False,
+        "gettext_compact": False,
+    }
     options |= {"language": language} if language else {}
     folder = f"html_{language}" if language else "gettext"
     done = build_sphinx(
