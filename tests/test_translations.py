@@ -299,6 +299,15 @@ def test_numbers_get_names_and_come_back(text):
     assert messages.numbered(catalogue, numbers) == marks.MARK.sub(r"\g<shown>", text)
 
 
+def test_in_a_notebook_the_prose_alone_has_names():
+    output = {"data": {"image/png": "aGk" * 100_000}, "text": "1<!-- n -->"}
+    prose = {"cell_type": "markdown", "source": ["Some ", "3<!-- n --> ways"]}
+    code = {"cell_type": "code", "source": "2<!-- n -->", "outputs": [output]}
+    text, numbers = messages.named_notebook(json.dumps({"cells": [prose, code]}))
+    assert json.loads(text)["cells"] == [{**prose, "source": "Some ⟦n⟧ ways"}, code]
+    assert numbers == {"n": "3"}
+
+
 def test_a_name_that_the_page_does_not_keep_stays_to_be_seen():
     assert messages.numbered("⟦a⟧ and ⟦b:.1f⟧", {"a": "1"}) == "1 and ⟦b:.1f⟧"
 

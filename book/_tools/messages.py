@@ -11,6 +11,7 @@ LC_MESSAGES`` into ``_build/html_zh_CN``. What has no translation stays English.
 """
 
 import argparse
+import json
 import re
 import sys
 
@@ -34,6 +35,16 @@ def named(text):
     return marks.MARK.sub(name, text), numbers
 
 
+def named_notebook(text):
+    """Do the same in the prose of a notebook; in its pictures the search would take minutes."""
+    book, numbers = json.loads(text), {}
+    for cell in book["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"], found = named("".join(cell["source"]))
+            numbers |= found
+    return json.dumps(book), numbers
+
+
 def numbered(text, numbers):
     """Return a text with the numbers back in their places; a name that is not known stays."""
     return NAMED.sub(lambda match: numbers.get(match[1], match[0]), text)
@@ -46,7 +57,9 @@ def _in_english(app):
 def take_out(app, docname, source):
     """Put names in place of numbers before a page is read; pages in English stay as they are."""
     if not _in_english(app):
-        source[0], app.env.temp_data[SHOWN] = named(source[0])
+        is_notebook = str(app.env.doc2path(docname)).endswith(".ipynb")
+        rename = named_notebook if is_notebook else named
+        source[0], app.env.temp_data[SHOWN] = rename(source[0])
 
 
 def put_back(app, doctree):
@@ -73,7 +86,12 @@ def build(language=None, root=ROOT):
     """Write the catalogues, or the site in a language; return Sphinx' exit status."""
     from jupyter_book.sphinx import build_sphinx
 
-    options = {"external_toc_path": "_toc.yml", "gettext_compact": False}
+    # The first two are what jupyter-book's own command line hands over.
+    options = {
+        "external_toc_path": "_toc.yml",
+        "latex_individualpages": False,
+        "gettext_compact": False,
+    }
     options |= {"language": language} if language else {}
     folder = f"html_{language}" if language else "gettext"
     done = build_sphinx(
