@@ -103,3 +103,21 @@ def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
     assert (told["points"], told["of"], len(told["verdicts"])) == (0, 12, 6)
     with pytest.raises(ValueError, match="no such assignment: none"):
         grading.read("none")
+
+
+# Measured by tests/benchmarks/grading.py, a line each.
+RESULTS = refresh.ROOT / "data" / "results" / "grading.jsonl"
+
+
+def test_what_was_measured_accuses_nobody_and_catches_each_wrong_answer():
+    lines = RESULTS.read_text(encoding="utf-8").splitlines()
+    units = [json.loads(line)["unit"] for line in lines]
+    right = [unit for unit in units if unit["kind"] == "right"]
+    assert {(unit["assignment"], unit["answer"]) for unit in right} == set(RIGHT_ONES)
+    # One in a thousand may be accused: at most one of so many, nearly surely.
+    assert sum(unit["points"] < unit["possible"] for unit in right) <= 1
+    wrong = [unit for unit in units if unit["kind"] == "wrong"]
+    assert {(unit["assignment"], unit["answer"]) for unit in wrong} == set(WRONG_ONES)
+    for unit in wrong:
+        expected = WRONG[unit["assignment"]][unit["answer"]]
+        assert [expected.task, expected.check] in unit["failed"], unit
