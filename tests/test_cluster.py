@@ -278,7 +278,9 @@ runpy.run_module("dpnotes.experiments.{name}", run_name="__main__")
 @contextmanager
 def started(folder, port):
     """Start a scheduler and a worker as commands, as on other machines."""
-    environment = os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "false"}
+    # Both take tasks apart, and so have to find this module.
+    path = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "false", "PYTHONPATH": path}
     host = ("--host", "127.0.0.1")
     quiet = {"env": environment, "cwd": folder}
     quiet |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -287,8 +289,6 @@ def started(folder, port):
     scheduler = subprocess.Popen([*command, "--dashboard-address", "127.0.0.1:0"], **quiet)
     address = f"tcp://127.0.0.1:{port}"
     command = [sys.executable, "-c", code.format("worker"), address, "--nthreads", "1"]
-    path = os.pathsep.join(filter(None, [os.path.dirname(__file__), environment.get("PYTHONPATH")]))
-    quiet["env"] = environment | {"PYTHONPATH": path}
     worker = subprocess.Popen([*command, "--no-nanny", "--no-dashboard", *host], **quiet)
     try:
         until(lambda: answers(port))

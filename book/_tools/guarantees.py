@@ -43,14 +43,14 @@ passed. [The workflows]({repository}/tree/{branch}/.github/workflows) say what i
 repository shows how each run went. To run them yourself, in a copy of the repository:
 `.venv/bin/python -m pytest -m claim tests`.
 
-**And who checks the tests?** Bugs do. We keep a list of ${bugs}$ that break a promise or a formula,
-most of them mistakes that somebody might make. `make mutants` plants one at a time, and a test has
-to notice it: a tenth of them with every change, all of them on Sundays. These were thought out by
-people who know the code, so a program drew ${drawn}$ places by lot as well, in the five modules that
-privacy hangs on most, and changed each: a sign, a number, a comparison. Tests notice ${noticed}$ of
-these changes, some of them only since the lot had shown what was missing.
-[The other ${survived}$]({repository}/blob/{branch}/data/results/mutations.json) are listed one by one
-with the reason why no test has to notice them: most leave what the code computes as it was.
+**And who checks the tests?** Bugs do. We keep a list of ${bugs}$ that break a promise or a
+formula, most of them mistakes that somebody might make. `make mutants` plants one at a time, and a
+test has to notice it: a tenth of them with every change, all of them on Sundays. These were thought
+out by people who know the code, so a program drew ${drawn}$ places by lot as well, in the five
+modules that privacy hangs on most, and changed each: a sign, a number, a comparison. Tests notice
+${noticed}$ of these changes, some of them only since the lot had shown what was missing. [The
+other ${survived}$]({repository}/blob/{branch}/data/results/mutations.json) are listed one by
+one with the reason why no test has to notice them: most leave what the code computes as it was.
 """
 
 PROMISES = """\
