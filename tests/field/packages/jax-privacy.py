@@ -17,7 +17,7 @@ audits = Audits(
     quote="Computes the noise multiplier to achieve `target_epsilon`.",
     where="the docstring of jax_privacy.accounting.calibrate.calibrate_noise_multiplier",
     pair=([9.0, 0.0], [9.0, 9.0]),
-    trials=4_000,
+    trials=60_000,
 )
 
 

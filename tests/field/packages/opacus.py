@@ -25,7 +25,7 @@ audits = Audits(
     quote=SIGMA[0],
     where=SIGMA[1],
     pair=([9.0], [9.0, 9.0]),
-    trials=2_000,
+    trials=8_000,
 )
 
 
@@ -38,14 +38,14 @@ def _sigma(accountant, rate=1.0):
     )
 
 
-def _stepped(records, sigma, rate=1.0):
+@functools.cache
+def _optimizer(sigma):
+    """Return a model with one weight and its optimizer, which keep nothing from step to step."""
     import torch
     from opacus.grad_sample import GradSampleModule
     from opacus.optimizers import DPOptimizer
-    from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 
     layer = torch.nn.Linear(1, 1, bias=False)
-    torch.nn.init.zeros_(layer.weight)
     model = GradSampleModule(layer)
     optimizer = DPOptimizer(
         torch.optim.SGD(model.parameters(), lr=1.0),
@@ -53,6 +53,16 @@ def _stepped(records, sigma, rate=1.0):
         max_grad_norm=1.0,
         expected_batch_size=1,
     )
+    return layer, model, optimizer
+
+
+def _stepped(records, sigma, rate=1.0):
+    import torch
+    from opacus.utils.uniform_sampler import UniformWithReplacementSampler
+
+    layer, model, optimizer = _optimizer(sigma)
+    torch.nn.init.zeros_(layer.weight)
+    optimizer.zero_grad()
     values = torch.tensor(records).reshape(-1, 1)
     [batch] = UniformWithReplacementSampler(num_samples=len(records), sample_rate=rate, steps=1)
     model(values[batch]).sum().backward()

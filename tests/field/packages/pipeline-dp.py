@@ -18,7 +18,7 @@ audits = Audits(
     noise_report="[pull request 118](https://github.com/OpenMined/PipelineDP/pull/118)",
     epsilon=1.0,
     unit=ADDED,
-    trials=2_000,
+    trials=30_000,
 )
 
 
@@ -132,6 +132,7 @@ def gaussian(value):
 def selection(name, **parts):
     """Describe a way to choose the partitions that are shown."""
     more = {"quote": SELECT, "where": ENGINE.format("select_partitions"), "delta": 0.1}
+    more["trials"] = 60_000
     return audits.add(f"DPEngine.select_partitions, {name}", **(more | parts))
 
 
@@ -152,24 +153,26 @@ def _selected(people, strategy):
     return len(list(found))
 
 
-FEW = {"pair": (1, 2), "tried": "one person and two in a partition"}
+# Where the strategy spends the most: the geometric one at once, the others at a threshold.
+ONE = {"pair": (1, 2), "tried": "one person and two in a partition"}
+TWO = {"pair": (2, 3), "tried": "two people and three in a partition"}
 
 
-@selection("truncated geometric", **FEW)
+@selection("truncated geometric", **ONE)
 def truncated_geometric(people):
     from pipeline_dp import PartitionSelectionStrategy
 
     return _selected(people, PartitionSelectionStrategy.TRUNCATED_GEOMETRIC)
 
 
-@selection("Laplace thresholding", **FEW)
+@selection("Laplace thresholding", **TWO)
 def laplace_thresholding(people):
     from pipeline_dp import PartitionSelectionStrategy
 
     return _selected(people, PartitionSelectionStrategy.LAPLACE_THRESHOLDING)
 
 
-@selection("Gaussian thresholding", **FEW)
+@selection("Gaussian thresholding", **TWO)
 def gaussian_thresholding(people):
     from pipeline_dp import PartitionSelectionStrategy
 
