@@ -671,3 +671,84 @@ def test_the_far_end_imports_nothing_of_the_package():
     ]
     environment = {**os.environ, "PYTHONPATH": ""}
     assert subprocess.run(command, env=environment, cwd="/").returncode == 0
+
+
+# What a first attacker found
+
+LATE = """
+before = {}
+
+def answer(truth, rng):
+    seed = str(rng.bit_generator.state)
+    if seed not in before:
+        a, b = int(rng.integers(1000)), int(rng.integers(2))
+        before[seed] = [a, b if len(before) < 4000 else (a ^ truth) & 1]
+    return before[seed]
+"""
+
+
+def test_who_is_honest_first_and_leaks_later_is_refuted():
+    """A number and a bit at random, until the runs that choose an event are over."""
+    asked = answer_task(arguments={}, distribution=None, mistakes={}, epsilon=0.1, trials=4000)
+    for seed in range(3):
+        found = verdict(LATE, asked, rng=seed)
+        assert (found.points, found.check) == (0, "privacy")
+
+
+def test_small_numbers_do_not_wrap_around_in_a_loss(output, worst):
+    loss = _judge._wide(eval(output)) - 1
+    assert abs(loss) >= worst or loss == 0
+    assert _judge._wide("text") == "text"
+
+
+def test_a_loss_that_raises_whatever_it_likes_is_no_usefulness():
+    source = "def answer(data, rng):\n    return [rng.random()]\n"
+    asked = laplace_task(
+        epsilon=None, distribution=None, shape=None, loss=lambda output, data: output.mean()
+    )
+    assert verdict(source, asked).check == "usefulness"
+
+
+def test_lists_too_deep_to_be_judged_are_refused_by_name():
+    source = (
+        "def answer(data, rng):\n    deep = rng.random()\n"
+        "    for _ in range(400):\n        deep = [deep]\n    return deep\n"
+    )
+    asked = laplace_task(epsilon=None, distribution=None, shape=None, loss=lambda output, data: 0)
+    found = verdict(source, asked)
+    assert found.check == "run"
+    assert "returned a list" in found.sentence
+
+
+def test_grades_say_how_far_the_worst_isolation_of_all_tasks_went(monkeypatch):
+    reached = iter(["namespaces", "process", "namespaces"])
+    collected = _grade.collected
+    monkeypatch.setattr(
+        _grade, "collected", lambda job: collected(job)._replace(isolation=next(reached))
+    )
+    assert grade("answer = abs", [number_task()] * 3, rng=0).isolation == "process"
+
+
+def test_what_a_submission_says_moves_no_cursor():
+    source = "def answer(n):\n    raise ValueError('\\x1b[2K passed \\ud800' + 5000 * 'x')\n"
+    sentence = verdict(source, number_task()).sentence
+    assert sentence.isprintable()
+    assert "\\x1b[2K passed \\ud800" in sentence
+    assert len(sentence) < 1200
+
+
+def test_noise_that_hardly_ever_matters_is_not_called_none():
+    source = "def answer(s, rng):\n    return bool(s + rng.laplace() > 50)\n"
+    asked = answer_task(arguments={}, distribution=None, mistakes={})
+    assert verdict(source, asked).check == "passed"
+
+
+def test_the_audit_needs_no_large_package():
+    """In the page of a reader there are none."""
+    code = (
+        "import sys\n"
+        "for name in ('scipy.stats', 'pandas', 'torch', 'matplotlib', 'joblib'):\n"
+        "    sys.modules[name] = None\n"
+        "import dpnotes.audit\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

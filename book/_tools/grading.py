@@ -5,7 +5,8 @@
 
 A source, ``book/assignments/NAME.ipynb``, holds the solution and the hidden tests. What stands
 between ``# BEGIN SOLUTION`` and ``# END SOLUTION`` becomes ``...`` for students, and the cell
-tagged ``hidden-tests`` is left out, with the text above it. That cell defines
+tagged ``hidden-tests`` is left out, with the text above it, and so is a box with the title "For
+the teacher". That cell defines
 ``tasks(**parameters)``, whose defaults are what is graded; a teacher changes them, or gives others
 with ``--set``.
 """
@@ -25,6 +26,7 @@ HIDDEN = "hidden-tests"
 SOLUTION = re.compile(
     r"^(?P<indent>[ \t]*)# BEGIN SOLUTION\n.*?^[ \t]*# END SOLUTION[ \t]*$", re.M | re.S
 )
+BOX = re.compile(r"^:::\{admonition\} For the teacher\n.*?^:::\n+", re.M | re.S)
 
 
 def names():
@@ -49,6 +51,8 @@ def student(book):
         if cell["cell_type"] == "code":
             cell |= {"execution_count": None, "outputs": []}
             cell["source"] = SOLUTION.sub(r"\g<indent>...", cell["source"])
+        else:
+            cell["source"] = BOX.sub("", cell["source"])
     metadata = {key: value for key, value in book["metadata"].items() if key != "dpnotes"}
     return {**book, "cells": kept, "metadata": metadata}
 
@@ -85,11 +89,12 @@ def tasks(book, **parameters):
     return space["tasks"](**parameters)
 
 
-def grade(name, submission, parameters=None, **options):
-    """Grade one submission, which sees neither the assignments nor the rest of this checkout."""
+def grade(name, submission, parameters=None, others=(), **options):
+    """Grade one submission, which sees neither the assignments, nor the tests, nor the others."""
     from dpnotes import audit
 
-    hidden = [refresh.ROOT / "book", refresh.ROOT / "tests"]
+    here = [refresh.ROOT / folder for folder in (".git", "book", "data", "tests")]
+    hidden = [*here, *map(Path.absolute, others)]
     return audit.grade(
         submission, tasks(read(name), **(parameters or {})), hidden=hidden, **options
     )
@@ -115,7 +120,11 @@ def main(arguments=None):
         refresh.write(options.file, student(read(options.name)))
         return
     for path in options.files:
-        grades = grade(options.name, path, _parameters(options.set))
+        try:
+            grades = grade(options.name, path, _parameters(options.set), options.files)
+        except (OSError, ValueError) as error:  # no notebook; the others are graded all the same
+            print(json.dumps({"submission": str(path), "error": str(error)}), flush=True)
+            continue
         told = {"submission": str(path), "points": grades.points, "of": grades.possible}
         told |= {"isolation": grades.isolation, "verdicts": [v._asdict() for v in grades.verdicts]}
         print(json.dumps(told), flush=True)

@@ -147,9 +147,10 @@ def grade(
     rights: it can read and write files, use the network and import what it finds on the disk. On
     Windows only its time is limited. Nowhere is it stopped from reading what is not hidden, from
     attacking the kernel, from using up the machine with many processes until its time is over,
-    from knowing that it is graded (it then has to be right on all that it is run on), nor from
-    being somebody else's work. Nobody sees a fault that needs other data sets than those of the
-    task. For enemies take a virtual machine.
+    from knowing that it is graded and for which runs (it then has to be right on all of them), nor
+    from being somebody else's work. Nobody sees a fault that needs other data sets than those of
+    the task, or one that hides in digits that no event of the audit looks at. For enemies take a
+    virtual machine.
 
     Examples
     --------
@@ -186,7 +187,8 @@ def grade(
         points = task.points if check == "passed" else 0.0
         verdicts.append(Verdict(task.function, points, task.points, check, sentence))
         reached.append(stored.isolation)
-    return Grades(tuple(verdicts), confidence, min(reached))
+    # The weaker of the two comes later in the alphabet.
+    return Grades(tuple(verdicts), confidence, max(reached))
 
 
 def _place(place: str | os.PathLike) -> str:
@@ -214,7 +216,7 @@ def _cells(submission: str | os.PathLike) -> list[str]:
         kind = type(submission).__name__
         raise TypeError(f"submission must be a source or a path, got {kind}")
     path = Path(submission)
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
     if path.suffix != ".ipynb":
         return [text]
     try:

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
 import numpy as np
-from scipy import stats
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from dpnotes.audit._events import in_words
 from dpnotes.audit._exact import exact_epsilon
@@ -19,6 +20,7 @@ from dpnotes.audit._statistical import audited, largest_certifiable_epsilon
 from dpnotes.audit._task import Runs, Task
 
 _LONGEST = 160  # characters of an output that are quoted
+_MOST = 1000  # characters of a sentence that quotes a submission
 _LIKELY = 1e-3  # a mistake that fits no worse than this is named
 CAUSES = {
     "answer": "Put small numbers in by hand, and compare with the definition.",
@@ -44,10 +46,10 @@ def judged(
 ) -> tuple[str, str]:
     """Return the first check that fails and a sentence, or "passed" and what was looked at."""
     if runs.fault:
-        return "run", f"{_capital(runs.fault)}."
+        return "run", f"{_capital(_printable(runs.fault))}."
     for name, found in _checks(task, runs, share, confidence, rng):
         if found:
-            return name, f"{found} {_cause(task, runs, name)}"
+            return name, f"{_printable(found)} {_cause(task, runs, name)}"
     return "passed", _passed(task, share)
 
 
@@ -196,7 +198,9 @@ def _rng(task: Task, runs: Runs, share: float) -> str | None:
 
 def _varies(task: Task, data: object, share: float) -> bool:
     """Whether a right answer hardly ever gives one output in all runs."""
-    stated = task.distribution(data) if task.distribution else None
+    if task.distribution is None:
+        return False  # noise that hardly ever matters is noise
+    stated = task.distribution(data)
     if not isinstance(stated, Mapping):
         return True
     return sum(p**task.trials for p in stated.values()) <= share
@@ -208,7 +212,8 @@ def _privacy(
     limit = largest_certifiable_epsilon(task.trials, confidence=1 - share, delta=task.delta)
     pairs = []
     for pair in task.pairs:
-        stored = [iter(runs.of(data)) for data in pair[:2]]
+        # Shuffled: who is honest in the runs that choose the event must be in those that test it.
+        stored = [iter(_shuffled(runs.of(data), rng)) for data in pair[:2]]
         found = audited(
             lambda place, stored=stored: next(stored[place]),
             (0, 1),
@@ -222,6 +227,10 @@ def _privacy(
         pairs.append(PairReport(pair.difference, found.bound, event, *found.hits, found.tests))
     report = Report(task.epsilon, task.delta, confidence, limit, tuple(pairs))
     return report.sentence if report.verdict == "violated" else None
+
+
+def _shuffled(outputs: list, rng: np.random.Generator) -> list:
+    return [outputs[place] for place in rng.permutation(len(outputs))]
 
 
 def _distribution(runs: Runs, distribution: Callable, share: float) -> str | None:
@@ -246,7 +255,7 @@ def _finite(data: str, outputs: list, stated: Mapping, share: float) -> str | No
             return f"On {data}, an output was {quoted(output)}, which must not come."
     names, p = list(stated), np.clip(list(stated.values()), 0.0, 1.0)
     hits = np.array([counts[name] for name in names])
-    tails = np.minimum(stats.binom.cdf(hits, runs, p), stats.binom.sf(hits - 1, runs, p))
+    tails = np.minimum(_at_least(runs - hits, runs, 1 - p), _at_least(hits, runs, p))
     worst = int(tails.argmin())
     if tails[worst] >= share / (2 * len(names)):
         return None
@@ -255,6 +264,12 @@ def _finite(data: str, outputs: list, stated: Mapping, share: float) -> str | No
         f"runs; the stated distribution gives it a probability of {p[worst]:.4f}, which is "
         f"{runs * p[worst]:,.0f} times."
     )
+
+
+def _at_least(hits: ArrayLike, runs: int, p: ArrayLike) -> NDArray[np.float64]:
+    """Return the probability that an event of probability p comes so often or more in the runs."""
+    hits = np.asarray(hits)
+    return np.where(hits > 0, special.betainc(np.maximum(hits, 1), runs - hits + 1, p), 1.0)
 
 
 def _of_numbers(data: str, outputs: list, stated: object, share: float) -> str | None:
@@ -290,7 +305,7 @@ def _usefulness(task: Task, runs: Runs, share: float) -> str | None:
     for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
         losses = np.array([_loss(task, output, data) for output in outputs])
         hits, n = int((~(losses <= task.margin)).sum()), len(outputs)
-        if stats.binom.sf(hits - 1, n, task.beyond) < share:
+        if _at_least(hits, n, task.beyond) < share:
             return (
                 f"Not as useful as promised: on {shown(data)}, the error was above "
                 f"{task.margin:.4g} in {hits:,} of {n:,} runs, and "
@@ -302,9 +317,17 @@ def _usefulness(task: Task, runs: Runs, share: float) -> str | None:
 def _loss(task: Task, output: object, data: object) -> float:
     """Return how far off an output is; what is no output at all is infinitely far."""
     try:
-        return float(task.loss(output, data))
-    except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
+        return float(task.loss(_wide(output), data))
+    except Exception:  # whatever a loss that was written for right outputs raises on others
         return math.inf
+
+
+def _wide(output: object) -> object:
+    """Return small numbers as large ones, which do not wrap around in a loss."""
+    if isinstance(output, np.ndarray | np.generic):
+        kind = {"i": np.int64, "u": np.int64, "f": np.float64}.get(output.dtype.kind)
+        return output if kind is None else output.astype(kind)
+    return output
 
 
 def key(output: object) -> Hashable:
@@ -322,6 +345,12 @@ def quoted(output: object) -> str:
     """Return an output in a few words."""
     words = shown(output.tolist() if isinstance(output, np.ndarray) else output)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
+
+
+def _printable(sentence: str) -> str:
+    """Return a sentence that moves no cursor, fits a screen, and can be written anywhere."""
+    cut = sentence if len(sentence) <= _MOST else f"{sentence[: _MOST - 3]}..."
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 def _capital(sentence: str) -> str:

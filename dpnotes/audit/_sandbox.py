@@ -182,6 +182,9 @@ _FAULTS = {
 }
 
 
+_DEEPEST = 30  # lists within lists
+
+
 def _read(content: bytes | None) -> list[tuple[str, object]]:
     """Return what a message says: answers of a kind each; all that is none is an end."""
     try:
@@ -201,13 +204,12 @@ def _answer(kind: str, said: object) -> tuple[str, object]:
     return kind, f", because {said}" if kind == "missing" and said else said
 
 
-def _is_plain(output: object) -> bool:
-    """Whether an output is of the types that are judged, all through."""
+def _is_plain(output: object, depth: int = 0) -> bool:
+    """Whether an output is of the types that are judged, all through, and not too deep to judge."""
     kind = type(output)
-    if kind in (list, tuple):
-        return all(map(_is_plain, output))
-    if kind is dict:
-        return all(map(_is_plain, [*output, *output.values()]))
+    if kind in (list, tuple, dict):
+        parts = [*output, *output.values()] if kind is dict else output
+        return depth < _DEEPEST and all(_is_plain(part, depth + 1) for part in parts)
     if kind is np.ndarray or isinstance(output, np.generic):
         return output.dtype.kind in "biufU"
     return kind in _PLAIN

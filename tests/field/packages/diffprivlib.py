@@ -503,7 +503,7 @@ def linear_regression(records):
     tried="two records with the feature 0.1, and one of them moved to the upper bound of 0 and 1",
     cause="The sensitivity of the sum of squares is the square of the lower bound, which stands "
     "twice in the line that computes it (`bounds_X[0][i]` in `_construct_regression_obj`): with a "
-    "lower bound of 0, no noise is added.",
+    "lower bound of 0, that sum gets no noise.",
     report=f"[issue 105]({ISSUES}/105)",
 )
 def linear_regression_from_zero(records):
