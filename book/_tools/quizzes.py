@@ -25,8 +25,8 @@ FOLDER = "_quizzes"
 ALL = "all that apply"
 FEWEST_QUESTIONS, MOST_QUESTIONS, FEWEST_ANSWERS = 3, 5, 3
 OPENING = (
-    "Open an answer to see whether it is right, and why: with a click, or with Tab and Enter. "
-    "Nothing is counted, and nothing is sent."
+    "Click the line of an answer, or go to it with Tab and press Enter: it opens and says whether "
+    "it is right, and why. Nothing is counted, and nothing is sent."
 )
 
 QUESTION = re.compile(r"## +(?P<text>\S.*)")
