@@ -211,8 +211,8 @@ def _estimate(largest):
         cpu, stored = each * 1e-9 * PEOPLE, size * PEOPLE
         read = stored / (CORES * SHARE)
         lines.append(
-            f"- *{name.capitalize()}*: {each:.1f} ns a report × 10^12 reports = {cpu:,.0f} s of "
-            f"one core, / {CORES} cores = {cpu / CORES / 60:.1f} minutes. "
+            f"- *{name.capitalize()}*: {each:.1f} ns a report × $10^{{12}}$ reports = {cpu:,.0f} s "
+            f"of one core, / {CORES} cores = {cpu / CORES / 60:.1f} minutes. "
             f"Reading {stored / 1e12:.0f} TB at {CORES} × {SHARE / 1e6:.0f} MB/s = "
             f"{read / 60:.1f} minutes."
         )
