@@ -743,6 +743,8 @@ def test_noise_that_hardly_ever_matters_is_not_called_none():
     source = "def answer(s, rng):\n    return bool(s + rng.laplace() > 50)\n"
     asked = answer_task(arguments={}, distribution=None, mistakes={})
     assert verdict(source, asked).check == "passed"
+    for constant in ("0.5", "[[0.5], [1, 2]]"):
+        assert verdict(f"def answer(s, rng):\n    return {constant}\n", asked).check == "rng"
 
 
 def test_the_audit_needs_no_large_package():

@@ -188,7 +188,7 @@ def _rng(task: Task, runs: Runs, share: float) -> str | None:
                 f"{task.function} returned {quoted(once)} and then {quoted(again)}."
             )
     for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
-        if len({key(output) for output in outputs}) == 1 and _varies(task, data, share):
+        if len({key(output) for output in outputs}) == 1 and _varies(task, data, outputs[0], share):
             return (
                 f"On {shown(data)}, {task.function} returned {quoted(outputs[0])} in all "
                 f"{len(outputs):,} runs, each with a seed of its own."
@@ -196,14 +196,22 @@ def _rng(task: Task, runs: Runs, share: float) -> str | None:
     return None
 
 
-def _varies(task: Task, data: object, share: float) -> bool:
-    """Whether a right answer hardly ever gives one output in all runs."""
+def _varies(task: Task, data: object, output: object, share: float) -> bool:
+    """Whether a right answer hardly ever gives this output in all runs."""
     if task.distribution is None:
-        return False  # noise that hardly ever matters is noise
+        # A decision may hardly ever depend on the noise; a number with noise always does.
+        return _holds_reals(output)
     stated = task.distribution(data)
     if not isinstance(stated, Mapping):
         return True
     return sum(p**task.trials for p in stated.values()) <= share
+
+
+def _holds_reals(output: object) -> bool:
+    try:
+        return np.asarray(output).dtype.kind == "f"
+    except ValueError:  # lists of several lengths
+        return any(map(_holds_reals, output))
 
 
 def _privacy(
