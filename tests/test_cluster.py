@@ -1,5 +1,6 @@
 """Units on a cluster: two worker processes, of which one is killed; and a scheduler that goes."""
 
+import gc
 import json
 import logging
 import os
@@ -119,6 +120,7 @@ def local_cluster():
         silence_logs=logging.CRITICAL,
     ) as cluster:
         yield cluster
+        gc.collect()  # a client that nobody closed must not be collected while the loop is stopped
 
 
 @pytest.fixture(scope="module")

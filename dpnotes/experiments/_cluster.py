@@ -9,6 +9,7 @@ The caller holds the lock of each unit that it sent, so that other processes on 
 these alone, as `_units` has it.
 """
 
+import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -75,24 +76,28 @@ def _connected(address: str) -> "Client":
         raise RunError(
             "--scheduler needs dask.distributed: pip install dpnotes[cluster]"
         ) from error
-    found: SimpleQueue[Client | Exception] = SimpleQueue()
+    found: SimpleQueue[Client | str] = SimpleQueue()
 
     def connect() -> None:
         try:
             found.put(Client(address, timeout=PATIENCE, set_as_default=False))
+            return
         except Exception as error:
-            found.put(error)
+            found.put(str(error))
+        # A client that failed stops its loop when it is collected. That takes a lock of Dask's,
+        # which must not be taken twice, so it happens here, where nobody has it.
+        gc.collect()
 
     threading.Thread(target=connect, daemon=True).start()
     try:
         client = found.get(timeout=PATIENCE + 1)
     except Empty:
-        client = TimeoutError(f"no answer in {PATIENCE:g} seconds")
-    if isinstance(client, Exception):
+        client = f"no answer in {PATIENCE:g} seconds"
+    if isinstance(client, str):
         raise RunError(
             "--scheduler must be the address of a Dask scheduler that answers, such as "
             f"tcp://host:8786, got {address!r}: {client}"
-        ) from client
+        )
     return client
 
 
