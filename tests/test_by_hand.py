@@ -166,6 +166,22 @@ CLAIMS = {
             exact=True,
         ),
     },
+    "assignments/randomized_response": {
+        "privatize": Claim(
+            1.0,
+            on_rows("privatize", 1.0, 3),
+            [0],
+            [1],
+            (">= keep_probability(epsilon, k)", ">= keep_probability(2 * epsilon, k)"),
+        ),
+        "survey": Claim(
+            1.0,
+            on_rows("survey", 1.0, 3),
+            [0, 2],
+            [1, 2],
+            ("estimate(privatize(values, epsilon", "estimate(privatize(values, 3 * epsilon"),
+        ),
+    },
     "deeper/randomized_response": {
         "answer": Claim(
             math.log(3),
