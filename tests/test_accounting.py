@@ -66,6 +66,13 @@ def test_pure_costs_compose_as_the_enumeration_of_randomized_responses_says(epsi
     assert float(compose(epsilons, delta)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-16), (1e-9, 1e-13), (0.5, 1e-3)])
+def test_one_answer_costs_its_closed_form_to_the_last_digits(epsilon, delta):
+    chance = 1 / (1 + math.exp(-epsilon))
+    exact = epsilon + math.log1p(-delta / chance)
+    assert float(compose([epsilon], delta)) == pytest.approx(exact, rel=1e-12, abs=0)
+
+
 def test_the_values_of_the_book_come_out():
     assert float(compose([0.1] * 100, 1e-5)) == pytest.approx(4.3067913725, abs=1e-9)
     assert float(compose([0.1] * 1000, 1e-5)) == pytest.approx(17.7871284497, abs=1e-9)
