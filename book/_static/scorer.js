@@ -25,6 +25,8 @@ var Scorer = {
     const name = docname.replace(/^book\//, "");
     const refers = ["glossary", "bibliography", "errata", "how_fast"].includes(name);
     if (refers || name.startsWith("api/") || name.startsWith("solutions/")) return score - 200;
+    // English words stand on Chinese pages, too; Chinese words on these alone.
+    if (name.startsWith("zh/")) return score - (name === "zh/glossary" ? 300 : 200);
     const nested = name.includes("/");
     return score + (nested ? 2 : 10) + (anchor ? 0 : 5) + Scorer.headings(docname);
   },
