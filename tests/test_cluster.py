@@ -111,16 +111,22 @@ def seeds(path):
 @contextmanager
 def local_cluster():
     """Start a scheduler and two worker processes, each with a thread."""
-    with distributed.LocalCluster(
+    started = distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
-    ) as cluster:
-        yield cluster
+    )
+    try:
+        yield started
+    finally:
         gc.collect()  # a client that nobody closed must not be collected while the loop is stopped
+        # Closed workers are gone at once; whoever then waits for Dask's lock is left behind.
+        closing = threading.Thread(target=started.close, daemon=True)
+        closing.start()
+        closing.join(30)
 
 
 @pytest.fixture(scope="module")
