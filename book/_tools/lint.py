@@ -16,8 +16,7 @@ import sys
 import unicodedata
 from dataclasses import dataclass, field
 
-import yaml
-
+import ledger
 import marks
 import measure
 import prose
@@ -532,7 +531,7 @@ def times_of_the_routes(root=ROOT):
 
 def complete_contents(root=ROOT):
     """What the table of contents lists exists, and every page is in it."""
-    listed = set(contents(root))
+    listed = set(ledger.contents(root))
     pages = {
         path.relative_to(root).with_suffix("").as_posix()
         for kind in (".md", ".ipynb")
@@ -542,19 +541,6 @@ def complete_contents(root=ROOT):
         yield Problem("_toc.yml", "", f"{name} does not exist")
     for name in sorted(pages - listed):
         yield Problem("_toc.yml", "", f"{name} is not in the table of contents")
-
-
-def contents(root=ROOT):
-    """Return the pages of the table of contents in order, such as ``book/index``."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *_files(toc)]
-
-
-def _files(entry):
-    for child in [*entry.get("parts", []), *entry.get("chapters", []), *entry.get("sections", [])]:
-        if "file" in child:
-            yield child["file"]
-        yield from _files(child)
 
 
 def _parse(cell):
