@@ -129,7 +129,7 @@ PLANTED = {
     lint.typed_numbers: (
         [
             page(markdown("An error of 4.28<!-- error:.2f --> % among many.")),
-            page(markdown("## Check yourself\n\nAn error of 4.28 % among many.")),
+            page(markdown("### Check yourself\n\nAn error of 4.28 % among many.")),
         ],
         [page(markdown("An error of 4.28 % among many."))],
     ),
@@ -145,7 +145,7 @@ PLANTED = {
         [
             page(markdown("word " * 3_800)),
             page(markdown("## Exercises"), markdown("word " * 4_000)),
-            page(markdown("## Check yourself\n\n" + "word " * 4_000)),
+            page(markdown("## Exercises\n\n### Check yourself\n\n" + "word " * 4_000)),
             page(markdown("### More (optional)\n" + "word " * 4_000 + "\n### On\nword")),
             page(markdown(":::{prf:proof}\n:class: dropdown\n" + "word " * 4_000 + "\n:::")),
             page(markdown(DRAWN), code("a\n" * 180)),

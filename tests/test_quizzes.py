@@ -62,7 +62,7 @@ def test_a_question_is_read_with_its_answers_and_what_is_said_to_each(tmp_path):
 
 def test_an_answer_is_shown_as_html_and_what_is_said_to_it_as_markdown(tmp_path):
     cell = quizzes.written(asked(three(), tmp_path))
-    assert cell.startswith("## Check yourself\n\n")
+    assert cell.startswith("### Check yourself\n\n")
     assert "**3.** Is it so?" in cell
     assert "<summary>Both, <em>always</em> &amp; <code>never</code>.</summary>" in cell
     assert "\n\n**Right.** It is, as $a < b$.\n\n</details>" in cell
@@ -112,12 +112,14 @@ def source(name):
 
 
 @every_page
-def test_every_core_page_asks_what_its_source_asks_before_the_takeaways(name):
+def test_every_core_page_asks_what_its_source_asks_first_among_its_exercises(name):
     cells = refresh.read(BOOK / f"{name}.ipynb")["cells"]
     texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
     assert quizzes.written(quizzes.read(source(name))) in texts
-    headings = prose.headings("\n\n".join(texts), 2)
-    assert headings[-4:] == ["Check yourself", "Takeaways", "Exercises", "Sources"]
+    text = "\n\n".join(texts)
+    assert prose.headings(text, 2)[-3:] == ["Takeaways", "Exercises", "Sources"]
+    assert prose.headings(text, 3)[-2:] == ["Check yourself", "Problems"]
+    assert text.index("\n## Exercises") + 15 == text.index("### Check yourself")
 
 
 def test_there_is_a_quiz_for_every_core_page_and_no_other():
@@ -150,7 +152,7 @@ def small(tmp_path):
     (book / "_quizzes").mkdir(parents=True)
     questions = book / "_quizzes" / "page.md"
     questions.write_text(three(), encoding="utf-8")
-    cells = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "## Check yourself"}]
+    cells = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "### Check yourself"}]
     stamp = {"hash": refresh.hashes({"cells": []}, tmp_path)}
     refresh.write(book / "page.ipynb", refresh.normalise({"cells": cells}, stamp))
     return tmp_path, questions
@@ -174,7 +176,7 @@ def test_refresh_names_the_line_of_a_broken_quiz_and_leaves_the_page_alone(small
     questions.write_text(three().replace("  It is not.\n", "", 1), encoding="utf-8")
     with pytest.raises(SystemExit, match=r"_quizzes/page\.md, line 1: nothing is said"):
         refresh.main([], root=root)
-    assert quiz_of(root)["source"] == ["## Check yourself"]
+    assert quiz_of(root)["source"] == ["### Check yourself"]
 
 
 def of_batches(neighbours):

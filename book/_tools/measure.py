@@ -1,8 +1,9 @@
 """How long a page takes to read, and what makes it long.
 
 Minutes are words/85 + visible lines of code/19, fitted to two readings of the first edition.
-Exercises, sources, the quiz, sections whose heading ends in ``(optional)`` and what opens on demand
-(``:class: dropdown``) do not count. ``python book/_tools/measure.py`` prints a row for each page.
+Exercises (the quiz is their first part), sources, sections whose heading ends in ``(optional)`` and
+what opens on demand (``:class: dropdown``) do not count. ``python book/_tools/measure.py`` prints
+a row for each page.
 """
 
 import math
@@ -15,7 +16,7 @@ import prose
 WORDS_A_MINUTE, LINES_A_MINUTE = 85, 19
 MOST_MINUTES, MOST_LINES, LONGEST_CELL = 45, 180, 25
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-NOT_COUNTED = {"Check yourself", "Exercises", "Sources"}
+NOT_COUNTED = {"Exercises", "Sources"}
 
 HEADING = re.compile(r"^(?P<marks>#{1,6}) +(?P<text>.*?)\s*$")
 SOURCE = re.compile(r"\bthe sources?\b(?!\s+code\b)|\bour source\b|\bits source\b", re.I)

@@ -1,4 +1,4 @@
-"""The quiz of a page: questions in ``book/_quizzes/NAME.md``, shown below ``## Check yourself``.
+"""The quiz of a page: questions in ``book/_quizzes/NAME.md``, the first part of its exercises.
 
 A question is a heading, an answer an entry of a task list, and what is said to whoever chose it
 stands indented below::
@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-HEADING = "## Check yourself"
+HEADING = "### Check yourself"
 FOLDER = "_quizzes"
 ALL = "all that apply"
 FEWEST_QUESTIONS, MOST_QUESTIONS, FEWEST_ANSWERS = 3, 5, 3

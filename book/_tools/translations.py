@@ -29,7 +29,6 @@ import yaml
 
 import marks
 import prose
-import quizzes
 import refresh
 
 ROOT = refresh.ROOT
@@ -101,8 +100,6 @@ def _of_chapter(cells):
     prose_cells = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
     text = "\n\n".join(prose_cells)
     headings = [f"## {heading}" for heading in prose.headings(text, 2)]
-    # The quiz is not translated, and every chapter has one.
-    headings = [heading for heading in headings if heading != quizzes.HEADING]
     return "\n\n".join([prose_cells[0], *headings, *TAKEAWAYS.findall(text)])
 
 
