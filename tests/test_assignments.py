@@ -1,11 +1,13 @@
 """Each assignment: its solution has all points, its stub none, and usual mistakes are named."""
 
 import json
+from collections.abc import Mapping
 
 import grading
+import numpy as np
 import pytest
 import refresh
-from submissions import RIGHT, WRONG
+from submissions import MODULES, RIGHT, WRONG
 
 from dpnotes import audit
 
@@ -50,7 +52,13 @@ def test_the_empty_stub_has_no_points(name, tmp_path):
 def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     book = grading.student(BOOKS[name])
     text = json.dumps(book)
-    for secret in ("SOLUTION", "HIDDEN", "dpnotes import", "For the teacher", "np.exp"):
+    for secret in (
+        "SOLUTION",
+        "HIDDEN",
+        "dpnotes import",
+        "For the teacher",
+        *MODULES[name].SECRETS,
+    ):
         assert secret not in text
     assert len(book["cells"]) == len(BOOKS[name]["cells"]) - 2
     assert any(cell["outputs"] for cell in refresh.code_cells(BOOKS[name]))
@@ -58,7 +66,10 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     for task in grading.tasks(BOOKS[name]):
         assert f"def {task.function}(" in grading.stub(BOOKS[name])
     # The source itself is left as it was.
-    assert "BEGIN SOLUTION" in grading.solution(BOOKS[name])
+    solution = grading.solution(BOOKS[name])
+    assert "BEGIN SOLUTION" in solution
+    assert MODULES[name].SECRETS
+    assert all(secret in solution for secret in MODULES[name].SECRETS)
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -70,25 +81,38 @@ def test_the_points_are_those_that_the_page_states(name):
 
 @pytest.mark.parametrize("name", BOOKS)
 def test_a_teacher_changes_the_parameters_in_one_place(name):
-    tasks = grading.tasks(BOOKS[name], epsilon=0.5, categories=4)
+    usual, tasks = (grading.tasks(BOOKS[name], **chosen) for chosen in ({}, MODULES[name].CHANGED))
+    asked = [[(t.epsilon, t.arguments, t.answers, t.margin) for t in ts] for ts in (usual, tasks)]
+    assert repr(asked[0]) != repr(asked[1])
+    grades = audit.grade(grading.solution(BOOKS[name]), tasks, rng=1)
+    assert grades.points == grades.possible, str(grades)
+
+
+def test_the_parameters_reach_every_part_of_a_task():
+    tasks = grading.tasks(BOOKS["randomized_response"], epsilon=0.5, categories=4)
     [first, *_] = [task for task in tasks if task.epsilon is not None]
     assert (first.epsilon, first.arguments["k"], len(first.pairs)) == (0.5, 4, 6)
-    quick = [task for task in tasks if task.answers]
-    grades = audit.grade(grading.solution(BOOKS[name]), quick, rng=1)
-    assert grades.points == grades.possible
 
 
 @pytest.mark.parametrize("name", BOOKS)
 def test_every_mistake_that_is_named_is_one(name):
+    """It differs from what is right on some of what is tried, or right answers would fit it."""
     for task in grading.tasks(BOOKS[name]):
         for sentence, stands_for in task.mistakes.items():
-            for args, right in task.answers:
-                if args[-1] > 2:  # with two answers some mistakes are none
-                    assert repr(stands_for(*args)) != repr(right), sentence
-            differ = [stands_for(data) != task.distribution(data) for data in task.data_sets]
-            assert task.answers or any(differ), sentence
-            for data in task.data_sets:
-                assert sum(stands_for(data).values()) == pytest.approx(1), sentence
+            differ = [repr(stands_for(*args)) != repr(right) for args, right in task.answers]
+            differ += [_differ(stands_for(d), task.distribution(d)) for d in task.data_sets]
+            assert any(differ), sentence
+
+
+def _differ(mistaken, stated):
+    """Whether two distributions differ; each has to be one."""
+    if not isinstance(stated, Mapping):
+        places = stated.ppf(np.linspace(0.01, 0.99, 99))
+        return not np.allclose(mistaken.cdf(places), stated.cdf(places))
+    for distribution in (mistaken, stated):
+        assert sum(distribution.values()) == pytest.approx(1)
+        assert min(distribution.values()) >= 0
+    return any(abs(mistaken.get(o, 0) - stated.get(o, 0)) > 1e-9 for o in {*mistaken, *stated})
 
 
 def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):

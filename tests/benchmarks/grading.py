@@ -2,9 +2,9 @@
 
     python tests/benchmarks/grading.py [--right 400] [--wrong 10]
 
-Right answers are those of `tests/submissions.py`, in all their styles in turn, each graded with a
-seed of its own; each wrong answer is graded with as many seeds as ``--wrong`` says. Finished units
-are lines of data/results/grading.jsonl, and a second start goes on.
+Right answers are those of `tests/submissions`, of each assignment and in all their styles in turn,
+each graded with a seed of its own; each wrong answer is graded with as many seeds as ``--wrong``
+says. Finished units are lines of data/results/grading.jsonl, and a second start goes on.
 """
 
 import argparse
@@ -31,8 +31,8 @@ RESULTS = ROOT / "data" / "results" / "grading.jsonl"
 def units(right, wrong):
     """Yield (assignment, kind, answer, functions, seed), the wrong ones among the right ones."""
     for seed in range(max(right, wrong)):
-        for name in sorted(RIGHT):
-            if seed < right:
+        for place, name in enumerate(sorted(RIGHT)):
+            if seed * len(RIGHT) + place < right:
                 style = list(RIGHT[name])[seed % len(RIGHT[name])]
                 yield name, "right", style, RIGHT[name][style], seed
             if seed < wrong:

@@ -1,21 +1,6 @@
-"""What students hand in: right answers in several styles, and the wrong ones that they really give.
+"""The survey: randomized response over k answers."""
 
-Each assignment has both. A wrong answer says which functions are written otherwise than in the
-solution, how many points it has, which check of which task fails first, and words of the message.
-"""
-
-from typing import NamedTuple
-
-
-class Wrong(NamedTuple):
-    """A wrong answer: the functions that differ, and the grade that it has to get."""
-
-    functions: dict
-    points: float
-    task: int
-    check: str
-    words: str
-
+from submissions import Wrong
 
 LOOP = """
 def privatize(values, epsilon, k, rng):
@@ -134,54 +119,51 @@ def survey(values, epsilon, k, rng):
     return np.bincount(values, minlength=k).astype(float)
 """
 
+SECRETS = ["np.exp"]
+CHANGED = {"epsilon": 0.5, "categories": 4}
+
 RIGHT = {
-    "randomized_response": {
-        "the solution": {},
-        "a loop and a list": {"privatize": LOOP},
-        "a choice by the table": {"privatize": CHOICE},
-        "borders of a uniform number": {"privatize": CUMULATED},
-        "a step of 0 to k - 1": {"privatize": SHIFTED},
-        "any answer, more rarely": {"privatize": ANY_OF_ALL},
-    }
+    "the solution": {},
+    "a loop and a list": {"privatize": LOOP},
+    "a choice by the table": {"privatize": CHOICE},
+    "borders of a uniform number": {"privatize": CUMULATED},
+    "a step of 0 to k - 1": {"privatize": SHIFTED},
+    "any answer, more rarely": {"privatize": ANY_OF_ALL},
 }
 # Tasks: 0 keep_probability, 1 output_distribution, 2 privatize (one person), 3 privatize (three),
 # 4 estimate, 5 survey.
 WRONG = {
-    "randomized_response": {
-        "a lie may come out true": Wrong(
-            {"privatize": LIE_MAY_BE_TRUE}, 6, 2, "privacy", "must not come out true"
-        ),
-        "the probability for two answers": Wrong(
-            {"keep_probability": TWO_ANSWERS}, 2, 0, "answer", "for two answers"
-        ),
-        "the probability of a lie": Wrong(
-            {"keep_probability": LIE_PROBABILITY}, 0, 0, "answer", "probability of a lie"
-        ),
-        "the lies divided by k": Wrong(
-            {"output_distribution": DIVIDED_BY_K}, 10, 1, "answer", "not probabilities that sum"
-        ),
-        "the diagonal and the rest exchanged": Wrong(
-            {"output_distribution": TRANSPOSED_LIES}, 10, 1, "answer", "once, on the diagonal"
-        ),
-        "the next answer": Wrong(
-            {"privatize": NEXT_ANSWER}, 6, 2, "privacy", "always says the next answer"
-        ),
-        "a seed of its own": Wrong({"privatize": OWN_SEED}, 6, 2, "rng", "tells the same lies"),
-        "numpy's global generator": Wrong(
-            {"privatize": GLOBAL_GENERATOR}, 6, 2, "rng", "one and the same seed"
-        ),
-        "half of epsilon": Wrong(
-            {"privatize": HALF_EPSILON}, 6, 2, "distribution", "half of epsilon"
-        ),
-        "one coin for everybody": Wrong({"privatize": ONE_COIN}, 8, 3, "privacy", "share one coin"),
-        "the truth": Wrong({"privatize": TRUTH}, 6, 2, "rng", "in all"),
-        "one report for all": Wrong({"privatize": ONE_REPORT}, 6, 2, "shape", "its shape is ()"),
-        "raw counts": Wrong({"estimate": COUNTS}, 8, 4, "answer", "counts of the reports"),
-        "lies off, not scaled": Wrong({"estimate": NOT_SCALED}, 8, 4, "answer", "not scaled back"),
-        "clipped": Wrong({"estimate": CLIPPED}, 10, 4, "answer", "Do not clip"),
-        "asked at half of epsilon": Wrong(
-            {"survey": ASKED_AT_HALF}, 10, 5, "usefulness", "the same epsilon"
-        ),
-        "nobody lies": Wrong({"survey": NO_LIES}, 10, 5, "rng", "lie about every answer"),
-    }
+    "a lie may come out true": Wrong(
+        {"privatize": LIE_MAY_BE_TRUE}, 6, 2, "privacy", "must not come out true"
+    ),
+    "the probability for two answers": Wrong(
+        {"keep_probability": TWO_ANSWERS}, 2, 0, "answer", "for two answers"
+    ),
+    "the probability of a lie": Wrong(
+        {"keep_probability": LIE_PROBABILITY}, 0, 0, "answer", "probability of a lie"
+    ),
+    "the lies divided by k": Wrong(
+        {"output_distribution": DIVIDED_BY_K}, 10, 1, "answer", "not probabilities that sum"
+    ),
+    "the diagonal and the rest exchanged": Wrong(
+        {"output_distribution": TRANSPOSED_LIES}, 10, 1, "answer", "once, on the diagonal"
+    ),
+    "the next answer": Wrong(
+        {"privatize": NEXT_ANSWER}, 6, 2, "privacy", "always says the next answer"
+    ),
+    "a seed of its own": Wrong({"privatize": OWN_SEED}, 6, 2, "rng", "tells the same lies"),
+    "numpy's global generator": Wrong(
+        {"privatize": GLOBAL_GENERATOR}, 6, 2, "rng", "one and the same seed"
+    ),
+    "half of epsilon": Wrong({"privatize": HALF_EPSILON}, 6, 2, "distribution", "half of epsilon"),
+    "one coin for everybody": Wrong({"privatize": ONE_COIN}, 8, 3, "privacy", "share one coin"),
+    "the truth": Wrong({"privatize": TRUTH}, 6, 2, "rng", "in all"),
+    "one report for all": Wrong({"privatize": ONE_REPORT}, 6, 2, "shape", "its shape is ()"),
+    "raw counts": Wrong({"estimate": COUNTS}, 8, 4, "answer", "counts of the reports"),
+    "lies off, not scaled": Wrong({"estimate": NOT_SCALED}, 8, 4, "answer", "not scaled back"),
+    "clipped": Wrong({"estimate": CLIPPED}, 10, 4, "answer", "Do not clip"),
+    "asked at half of epsilon": Wrong(
+        {"survey": ASKED_AT_HALF}, 10, 5, "usefulness", "the same epsilon"
+    ),
+    "nobody lies": Wrong({"survey": NO_LIES}, 10, 5, "rng", "lie about every answer"),
 }
