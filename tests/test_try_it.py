@@ -297,6 +297,7 @@ def playground(visited):
     visitor.dress()
     live(visitor.page).wait_for()
     visitor.page.locator(".try-it select").select_option("0")
+    button(visitor.page, "again").click()
     visitor.requests.clear()
     visitor.complaints.clear()
     return visitor
@@ -370,6 +371,22 @@ def test_the_page_prints_what_python_here_prints_and_the_second_page_starts_from
     assert parts(visitor) == []
     assert visitor.abroad() == []
     assert visitor.complaints == []
+
+
+@in_the_browser
+def test_what_one_wrote_is_there_when_one_comes_back_to_a_program(playground):
+    page, written = playground.page, "print('mine')\n"
+    editor, choice = page.locator(".try-it textarea"), page.locator(".try-it select")
+    given = editor.input_value()
+    assert run(page, written) == "mine\n"
+    choice.select_option("1")
+    assert editor.input_value() not in (given, written)
+    choice.select_option("0")
+    assert editor.input_value() == written
+    assert page.locator(".try-it .output").text_content() == "mine\n"
+    button(page, "again").click()
+    assert editor.input_value() == given
+    assert page.locator(".try-it .output").text_content() == stored("playground_count")
 
 
 @in_the_browser

@@ -61,12 +61,26 @@ export async function show(box) {
   const live = element("div", { class: "live" }, ...parts, label, editor, buttons, bar, state,
     output, drawn);
 
-  function reset() {
+  // Shows the chosen program as it was left, with what was printed and drawn then.
+  function display() {
+    const { code, draft = code, printed, left = [printed], witness = [] } = program;
+    editor.value = draft;
+    editor.rows = draft.split("\n").length;
+    output.replaceChildren(...left);
+    drawn.replaceChildren(...witness);
+  }
+
+  function choose() {
+    Object.assign(program, {
+      draft: editor.value, left: [...output.childNodes], witness: [...drawn.childNodes],
+    });
     program = all[choice.value];
-    editor.value = program.code;
-    editor.rows = program.code.split("\n").length;
-    output.textContent = program.printed;
-    drawn.replaceChildren();
+    display();
+  }
+
+  function undo() {
+    for (const kept of ["draft", "left", "witness"]) delete program[kept];
+    display();
   }
 
   function busy(isBusy) {
@@ -113,8 +127,8 @@ export async function show(box) {
 
   runs.addEventListener("click", run);
   stops.addEventListener("click", engine.stop);
-  again.addEventListener("click", reset);
-  choice.addEventListener("change", reset);
+  again.addEventListener("click", undo);
+  choice.addEventListener("change", choose);
   editor.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
@@ -134,7 +148,7 @@ export async function show(box) {
     : `Runs in your browser and sends nothing. Python is ${megabytes} MB, once, from this site. `
       + "Below is what the program printed for us.";
   choice.value = "0";
-  reset();
+  display();
   busy(false);
   box.append(live);
   box.classList.add("alive");
