@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dpnotes import audit
-from dpnotes.audit import Task, _grade, _judge, _sandbox, _task, grade, pairs_in_domain
+from dpnotes.audit import Task, _grade, _judge, _plain, _sandbox, _task, grade, pairs_in_domain
 
 ROOT = Path(__file__).parents[1]
 ISOLATIONS = ["best", "process"]
@@ -101,6 +101,34 @@ def test_each_fault_has_a_check_and_a_sentence(body, check, words):
     found = verdict(source, answer_task(memory=2**30))
     assert (found.points, found.check) == (0, check), found
     assert words in found.sentence
+
+
+def test_what_comes_from_the_future_holds_for_the_statements_and_cells_after_it(tmp_path):
+    cells = [
+        "from __future__ import annotations",
+        "def answer(x: NoSuchType) -> 3 / 0:\n    return x",
+        "answer(1)",
+    ]
+    path = tmp_path / "future.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": c} for c in cells]}))
+    task = number_task(answers=[((7,), 7)])
+    assert verdict(path, task).check == "passed"
+    assert verdict("\n".join(cells), task).check == "passed"
+
+
+@pytest.mark.parametrize("kind", ["dict", "set", "frozenset"])
+def test_keys_that_were_made_to_have_one_hash_are_refused(kind):
+    """A table of them takes the square of their number, in the judge's own time."""
+
+    def sent(number, step):
+        keys = [["int", hex(place * step)] for place in range(number)]
+        return [kind, *([key, None] for key in keys)] if kind == "dict" else [kind, *keys]
+
+    modulus = sys.hash_info.modulus
+    assert len(_plain.built_of(sent(100, modulus))) == 100
+    with pytest.raises(ValueError, match="parts must be those of an output"):
+        _plain.built_of(sent(101, modulus))
+    assert len(_plain.built_of(sent(5_000, 1))) == 5_000
 
 
 def test_a_violation_names_the_pair_the_event_and_its_counts():

@@ -7,6 +7,7 @@ and builds nothing else.
 import json
 import math
 import re
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from dpnotes.audit._values import ALLOWED, SCALARS, name_of, stored
 
 _LONGEST = 10_000  # digits of a number: to build a longer one could take for ever
+_MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _DTYPE = re.compile(r"[<>|][biufcSUmM]\d+(\[\w+\])?")
 
 _FAULTS = ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError
@@ -128,6 +130,18 @@ def _objects(shape: list[int], *items: object) -> NDArray:
     return array.reshape(shape)
 
 
+def _hashed(items: list) -> list:
+    """Return items for a set or a dict, unless they were made to have one hash."""
+    if any(count > _MOST_ALIKE for count in Counter(map(hash, items)).values()):
+        raise ValueError("too many keys with one hash")
+    return items
+
+
+def _dict(*items: tuple) -> dict:
+    keys = _hashed([_whole(key) for key, _ in items])
+    return dict(zip(keys, (_whole(value) for _, value in items), strict=True))
+
+
 _BUILDERS = {
     "int": _integer,
     "float": lambda content: _array("<f8", [1], content).item(),
@@ -137,9 +151,9 @@ _BUILDERS = {
     "Decimal": _decimal,
     "tuple": lambda *items: tuple(map(_whole, items)),
     "list": lambda *items: list(map(_whole, items)),
-    "set": lambda *items: set(map(_whole, items)),
-    "frozenset": lambda *items: frozenset(map(_whole, items)),
-    "dict": lambda *items: {_whole(key): _whole(value) for key, value in items},
+    "set": lambda *items: set(_hashed(list(map(_whole, items)))),
+    "frozenset": lambda *items: frozenset(_hashed(list(map(_whole, items)))),
+    "dict": _dict,
     "ndarray": _array,
     "scalar": lambda *parts: _array(*parts)[()],
     "objects": _objects,

@@ -6,6 +6,7 @@ submission. Whatever follows may come from the submission, so that the near end 
 """
 
 import ast
+import codeop
 import ctypes
 import json
 import os
@@ -81,9 +82,9 @@ def _answers(job: dict) -> Iterator[list]:
 
     submission = types.ModuleType("submission")
     sys.modules["submission"] = submission
-    faults = []
+    faults, compiled = [], codeop.Compile()
     for number, cell in enumerate(job["cells"], start=1):
-        faults += _run(cell, f"<submission, part {number}>", submission.__dict__)
+        faults += _run(cell, f"<submission, part {number}>", submission.__dict__, compiled)
     function = getattr(submission, job["function"], None)
     if not callable(function):
         yield ["missing", "; ".join(faults[:1])]
@@ -105,8 +106,11 @@ def _answers(job: dict) -> Iterator[list]:
             return
 
 
-def _run(cell: str, name: str, space: dict) -> list[str]:
-    """Run one statement after another, and return what went wrong: it does not stop the next."""
+def _run(cell: str, name: str, space: dict, compiled: Callable) -> list[str]:
+    """Run one statement after another, and return what went wrong: it does not stop the next.
+
+    `compiled` makes code of them, and remembers what they import from `__future__`.
+    """
     faults = []
     try:
         statements = ast.parse(cell, name).body
@@ -114,7 +118,7 @@ def _run(cell: str, name: str, space: dict) -> list[str]:
         return [_named(error)]
     for statement in statements:
         try:
-            exec(compile(ast.Module([statement], []), name, "exec"), space)
+            exec(compiled(ast.Module([statement], []), name, "exec"), space)
         except BaseException as error:
             faults.append(_named(error))
     return faults
