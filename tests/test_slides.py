@@ -29,8 +29,8 @@ PAGE = """<html><head><title>x</title><meta charset="utf-8"><link rel="canonical
 <section id="exercises"><h2>Exercises</h2><section id="check-yourself"><h3>Check yourself</h3>
 <p>Click.</p><p>1. Q</p><details>a</details><details>b</details><p>2. R</p><details>c</details>
 </section><section id="problems"><div class="exercise" id="ex">
-<p class="admonition-title">Exercise 1</p></div></section></section><section id="sources"><h2>Sources</h2><p>S</p></section>
-</section></article></body></html>"""
+<p class="admonition-title">Exercise 1</p></div>
+</section></section><section id="sources"><h2>Sources</h2><p>S</p></section></section></article></body></html>"""
 
 
 @pytest.fixture
