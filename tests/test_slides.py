@@ -30,7 +30,8 @@ PAGE = """<html><head><title>x</title><meta charset="utf-8"><link rel="canonical
 <p>Click.</p><p>1. Q</p><details>a</details><details>b</details><p>2. R</p><details>c</details>
 </section><section id="problems"><div class="exercise" id="ex">
 <p class="admonition-title">Exercise 1</p></div>
-</section></section><section id="sources"><h2>Sources</h2><p>S</p></section></section></article></body></html>"""
+</section></section><section id="sources"><h2>Sources</h2></section>
+</section></article></body></html>"""
 
 
 @pytest.fixture
