@@ -137,11 +137,17 @@ def test_what_was_measured_accuses_nobody_and_catches_each_wrong_answer():
     lines = RESULTS.read_text(encoding="utf-8").splitlines()
     units = [json.loads(line)["unit"] for line in lines]
     right = [unit for unit in units if unit["kind"] == "right"]
-    assert {(unit["assignment"], unit["answer"]) for unit in right} == set(RIGHT_ONES)
+    # An assignment that was begun was measured in all its styles and with all its mistakes.
+    begun = {unit["assignment"] for unit in units}
+    assert {(u["assignment"], u["answer"]) for u in right} == {
+        r for r in RIGHT_ONES if r[0] in begun
+    }
     # One in a thousand may be accused: at most one of so many, nearly surely.
     assert sum(unit["points"] < unit["possible"] for unit in right) <= 1
     wrong = [unit for unit in units if unit["kind"] == "wrong"]
-    assert {(unit["assignment"], unit["answer"]) for unit in wrong} == set(WRONG_ONES)
+    assert {(u["assignment"], u["answer"]) for u in wrong} == {
+        w for w in WRONG_ONES if w[0] in begun
+    }
     for unit in wrong:
         expected = WRONG[unit["assignment"]][unit["answer"]]
         assert [expected.task, expected.check] in unit["failed"], unit
