@@ -201,7 +201,7 @@ WRONG = {
     "the truth": Wrong({"answer_one": TRUTH}, 6, 1, "rng", "every one of the counts"),
     "tiny noise": Wrong({"answer_one": TINY_NOISE}, 6, 1, "rng", "every one of the counts"),
     "noise for a few teachers only": Wrong(
-        {"answer_one": NOISE_WHERE_THEY_ARE_FEW}, 10, 2, "rng", "every one of the counts"
+        {"answer_one": NOISE_WHERE_THEY_ARE_FEW}, 8, 2, "rng", "every one of the counts"
     ),
     "a seed of its own": Wrong({"answer_one": OWN_SEED}, 6, 1, "rng", "Draw from the rng"),
     "the whole epsilon for each answer": Wrong(

@@ -199,9 +199,9 @@ WRONG = {
     "not a number without a pair": Wrong(
         {"auc": NOT_A_NUMBER_IF_MISSING}, 8, 3, "shape", "½ with noise"
     ),
-    "the local sensitivity": Wrong({"noise_scale": LOCAL}, 2, 1, "answer", "exp(-beta (size - 1))"),
-    "no factor": Wrong({"noise_scale": NO_FACTOR}, 6, 1, "answer", "by the factor c"),
-    "a factor for equal widths": Wrong({"noise_scale": EQUAL_WIDTHS}, 10, 1, "answer", "beta is"),
+    "the local sensitivity": Wrong({"noise_scale": LOCAL}, 6, 1, "answer", "exp(-beta (size - 1))"),
+    "no factor": Wrong({"noise_scale": NO_FACTOR}, 8, 1, "answer", "by the factor c"),
+    "a factor for equal widths": Wrong({"noise_scale": EQUAL_WIDTHS}, 8, 1, "answer", "beta is"),
     "one in N": Wrong({"release_auc": ONE_IN_N}, 8, 2, "privacy", "all records"),
     "noise for a sensitivity of one": Wrong(
         {"release_auc": GLOBAL_NOISE}, 10, 2, "distribution", "far too much"
