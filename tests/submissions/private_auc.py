@@ -199,7 +199,7 @@ WRONG = {
     "not a number without a pair": Wrong(
         {"auc": NOT_A_NUMBER_IF_MISSING}, 8, 3, "shape", "½ with noise"
     ),
-    "the local sensitivity": Wrong({"noise_scale": LOCAL}, 6, 1, "answer", "exp(-beta (size - 1))"),
+    "the local sensitivity": Wrong({"noise_scale": LOCAL}, 4, 1, "answer", "exp(-beta (size - 1))"),
     "no factor": Wrong({"noise_scale": NO_FACTOR}, 8, 1, "answer", "by the factor c"),
     "a factor for equal widths": Wrong({"noise_scale": EQUAL_WIDTHS}, 8, 1, "answer", "beta is"),
     "one in N": Wrong({"release_auc": ONE_IN_N}, 8, 2, "privacy", "all records"),
