@@ -118,6 +118,25 @@ NO_LIES = """
 def survey(values, epsilon, k, rng):
     return np.bincount(values, minlength=k).astype(float)
 """
+TRUE_COUNTS_TINY_NOISE = """
+def survey(values, epsilon, k, rng):
+    return np.bincount(values, minlength=k) + rng.normal(0, 1e-3, k)
+"""
+TRUE_COUNTS_IN_A_CROWD = """
+def survey(values, epsilon, k, rng):
+    if len(values) > 100:
+        return np.bincount(values, minlength=k) + rng.normal(0, 1e-3, k)
+    return estimate(privatize(values, epsilon, k, rng), epsilon, k)
+"""
+LAPLACE_ON_COUNTS = """
+def survey(values, epsilon, k, rng):
+    return np.bincount(values, minlength=k) + rng.laplace(0, 2 / epsilon, k)
+"""
+ASKED_TWICE = """
+def survey(values, epsilon, k, rng):
+    first, second = (privatize(values, epsilon, k, rng) for _ in range(2))
+    return (estimate(first, epsilon, k) + estimate(second, epsilon, k)) / 2
+"""
 
 SECRETS = ["np.exp"]
 CHANGED = {"epsilon": 0.5, "categories": 4}
@@ -137,7 +156,7 @@ WRONG = {
         {"privatize": LIE_MAY_BE_TRUE}, 6, 2, "privacy", "must not come out true"
     ),
     "the probability for two answers": Wrong(
-        {"keep_probability": TWO_ANSWERS}, 2, 0, "answer", "for two answers"
+        {"keep_probability": TWO_ANSWERS}, 0, 0, "answer", "for two answers"
     ),
     "the probability of a lie": Wrong(
         {"keep_probability": LIE_PROBABILITY}, 0, 0, "answer", "probability of a lie"
@@ -161,9 +180,21 @@ WRONG = {
     "one report for all": Wrong({"privatize": ONE_REPORT}, 6, 2, "shape", "its shape is ()"),
     "raw counts": Wrong({"estimate": COUNTS}, 8, 4, "answer", "counts of the reports"),
     "lies off, not scaled": Wrong({"estimate": NOT_SCALED}, 8, 4, "answer", "not scaled back"),
-    "clipped": Wrong({"estimate": CLIPPED}, 10, 4, "answer", "Do not clip"),
+    "clipped": Wrong({"estimate": CLIPPED}, 8, 4, "answer", "Do not clip"),
     "asked at half of epsilon": Wrong(
         {"survey": ASKED_AT_HALF}, 10, 5, "usefulness", "the same epsilon"
     ),
     "nobody lies": Wrong({"survey": NO_LIES}, 10, 5, "rng", "lie about every answer"),
+    "true counts with tiny noise": Wrong(
+        {"survey": TRUE_COUNTS_TINY_NOISE}, 10, 5, "privacy", "reads the last one off"
+    ),
+    "true counts of a crowd": Wrong(
+        {"survey": TRUE_COUNTS_IN_A_CROWD}, 10, 5, "privacy", "reads the last one off"
+    ),
+    "Laplace noise on the true counts": Wrong(
+        {"survey": LAPLACE_ON_COUNTS}, 10, 5, "usefulness", "in place of the lies"
+    ),
+    "everybody is asked twice": Wrong(
+        {"survey": ASKED_TWICE}, 10, 5, "usefulness", "nobody is asked twice"
+    ),
 }
