@@ -3,7 +3,8 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full mutants mutations lint lab refresh bench browser links field translations clean FORCE
+.PHONY: help book test full mutants mutations lint lab refresh bench browser links field translations assignments nbgrader \
+	clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -27,6 +28,7 @@ test: $(READY) ## run the tests, the doctests and every notebook, and hold cover
 	@.ci/test $(PYTHON)
 
 full: ## every check as CI does it, the long tests that CI leaves out, and the planted bugs
+	@$(MAKE) nbgrader
 	@.ci/run --full
 	@$(MAKE) mutants
 
@@ -69,7 +71,12 @@ translations: $(READY) ## say which translations are behind, and write catalogue
 	@$(PYTHON) book/_tools/translations.py
 	@$(PYTHON) book/_tools/messages.py $(TO)
 
-clean: ## remove everything built; the environments .venv and .venv-bench stay
+assignments: $(READY) ## build what students, nbgrader and Gradescope get of each assignment (NAME=randomized_response: of one) into _build/assignments
+	@$(PYTHON) book/_tools/assignments.py $(NAME)
+
+nbgrader: .venv-teach/.ready ## install nbgrader beside the package, in .venv-teach; needs the network, once
+
+clean: ## remove everything built; the environments .venv, .venv-bench and .venv-teach stay
 	rm -rf _build build dist *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis .benchmarks
 
 # An environment made in another folder, or by an interpreter that has gone, is made anew.
@@ -81,3 +88,6 @@ unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURD
 .venv-bench/.ready: requirements-bench.txt pyproject.toml $(call unfit,.venv-bench)
 	@.ci/venv .venv-bench requirements-bench.txt
 	@.venv-bench/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps libauc==2.0.1
+
+.venv-teach/.ready: requirements-teach.txt pyproject.toml $(call unfit,.venv-teach)
+	@.ci/venv .venv-teach requirements-teach.txt

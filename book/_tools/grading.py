@@ -41,8 +41,8 @@ def read(name):
     return refresh.read(FOLDER / f"{name}.ipynb")
 
 
-def student(book):
-    """Return what students get: no solution, no hidden tests, no outputs."""
+def untested(book):
+    """Return a notebook as students get it, with the solution: no hidden tests, no outputs."""
     cells = [copy.deepcopy(cell) for cell in book["cells"]]
     hidden = [place for place, cell in enumerate(cells) if HIDDEN in refresh.tags(cell)]
     left_out = {*hidden, *(place - 1 for place in hidden)}
@@ -50,11 +50,18 @@ def student(book):
     for cell in kept:
         if cell["cell_type"] == "code":
             cell |= {"execution_count": None, "outputs": []}
-            cell["source"] = SOLUTION.sub(r"\g<indent>...", cell["source"])
         else:
             cell["source"] = BOX.sub("", cell["source"])
     metadata = {key: value for key, value in book["metadata"].items() if key != "dpnotes"}
     return {**book, "cells": kept, "metadata": metadata}
+
+
+def student(book):
+    """Return what students get: no solution, no hidden tests, no outputs."""
+    book = untested(book)
+    for cell in refresh.code_cells(book):
+        cell["source"] = SOLUTION.sub(r"\g<indent>...", cell["source"])
+    return book
 
 
 def solution(book):
@@ -78,14 +85,17 @@ def replaced(source, **functions):
     return "\n".join(lines)
 
 
+def hidden_tests(book):
+    """Return the hidden tests as a script; they use what the notebook imports above them."""
+    [cell] = [cell for cell in refresh.code_cells(book) if HIDDEN in refresh.tags(cell)]
+    imports = [n for n in ast.parse(solution(book)).body if isinstance(n, ast.Import)]
+    return "\n".join([*map(ast.unparse, imports), cell["source"], ""])
+
+
 def tasks(book, **parameters):
     """Return the tasks that the hidden tests define."""
-    [cell] = [cell for cell in refresh.code_cells(book) if HIDDEN in refresh.tags(cell)]
-    # The hidden tests use what the notebook has imported above.
     space = {"__name__": "hidden_tests"}
-    imports = [n for n in ast.parse(solution(book)).body if isinstance(n, ast.Import)]
-    exec(compile(ast.Module(imports, []), "<imports>", "exec"), space)
-    exec(compile(cell["source"], "<hidden tests>", "exec"), space)
+    exec(compile(hidden_tests(book), "<hidden tests>", "exec"), space)
     return space["tasks"](**parameters)
 
 
