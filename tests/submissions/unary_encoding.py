@@ -99,12 +99,6 @@ def report(ticks, k, epsilon, most, rng):
     is_ticked = np.isin(np.arange(k), ticks)
     return (rng.random(k) < np.where(is_ticked, p, q)).astype(int)
 """
-OWN_TICKS = """
-def report(ticks, k, epsilon, most, rng):
-    p, q = probabilities(epsilon, max(len(ticks), 1))
-    is_ticked = np.isin(np.arange(k), ticks)
-    return (rng.random(k) < np.where(is_ticked, p, q)).astype(int)
-"""
 ONE_DRAW = """
 def report(ticks, k, epsilon, most, rng):
     p, q = probabilities(epsilon, most)
@@ -170,9 +164,6 @@ WRONG = {
     ),
     "a budget for each tick": Wrong(
         {"report": BUDGET_FOR_EACH_TICK}, 8, 3, "privacy", "epsilon / most"
-    ),
-    "a budget by one's own ticks": Wrong(
-        {"report": OWN_TICKS}, 8, 3, "distribution", "is secret as well"
     ),
     "one draw for all bits": Wrong({"report": ONE_DRAW}, 8, 2, "privacy", "one draw decides"),
     "an empty form as it is": Wrong({"report": NOTHING_TO_HIDE}, 6, 2, "rng", "in all"),
