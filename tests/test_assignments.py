@@ -12,6 +12,7 @@ from submissions import MODULES, RIGHT, WRONG
 from dpnotes import audit
 
 BOOKS = {name: grading.read(name) for name in grading.names()}
+TASKS = {name: grading.tasks(book) for name, book in BOOKS.items()}
 RIGHT_ONES = [(name, style) for name in RIGHT for style in RIGHT[name]]
 WRONG_ONES = [(name, answer) for name in WRONG for answer in WRONG[name]]
 
@@ -25,20 +26,50 @@ def test_each_assignment_has_right_answers_and_at_least_five_wrong_ones():
     assert all(len(answers) >= 5 for answers in WRONG.values())
 
 
+def on_its_own(name, functions, places):
+    """Return the verdicts on some tasks alone."""
+    tasks = TASKS[name]
+    return audit.grade(handed_in(name, functions), [tasks[p] for p in places], rng=1).verdicts
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_solution_has_all_points(name):
+    grades = grading.grade(name, handed_in(name, {}), rng=1)
+    assert grades.points == grades.possible, str(grades)
+
+
+@pytest.mark.parametrize(("name", "style"), [one for one in RIGHT_ONES if RIGHT[one[0]][one[1]]])
+def test_another_style_passes_the_tasks_of_what_it_writes(name, style):
+    functions = RIGHT[name][style]
+    places = [place for place, task in enumerate(TASKS[name]) if task.function in functions]
+    verdicts = on_its_own(name, functions, places)
+    assert verdicts
+    assert {verdict.check for verdict in verdicts} == {"passed"}, verdicts
+
+
+@pytest.mark.parametrize(("name", "answer"), WRONG_ONES)
+def test_a_wrong_answer_fails_its_task_and_learns_why(name, answer):
+    wrong = WRONG[name][answer]
+    [found] = on_its_own(name, wrong.functions, [wrong.task])
+    assert (found.points, found.check) == (0, wrong.check), found
+    assert wrong.words in found.sentence
+
+
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "style"), RIGHT_ONES)
 def test_a_right_answer_has_all_points(name, style):
     grades = grading.grade(name, handed_in(name, RIGHT[name][style]), rng=1)
     assert grades.points == grades.possible, str(grades)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "answer"), WRONG_ONES)
-def test_a_wrong_answer_loses_its_points_and_learns_why(name, answer):
+def test_a_wrong_answer_loses_its_points_and_no_others(name, answer):
     wrong = WRONG[name][answer]
     grades = grading.grade(name, handed_in(name, wrong.functions), rng=1)
     assert grades.points == wrong.points, str(grades)
-    found = grades.verdicts[wrong.task]
-    assert found.check == wrong.check, str(grades)
-    assert wrong.words in found.sentence
+    [first, *_] = [place for place, v in enumerate(grades.verdicts) if v.check != "passed"]
+    assert first == wrong.task, str(grades)
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -63,7 +94,7 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     assert len(book["cells"]) == len(BOOKS[name]["cells"]) - 2
     assert any(cell["outputs"] for cell in refresh.code_cells(BOOKS[name]))
     assert not any(cell["outputs"] for cell in refresh.code_cells(book))
-    for task in grading.tasks(BOOKS[name]):
+    for task in TASKS[name]:
         assert f"def {task.function}(" in grading.stub(BOOKS[name])
     # The source itself is left as it was.
     solution = grading.solution(BOOKS[name])
@@ -76,7 +107,7 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
 def test_the_points_are_those_that_the_page_states(name):
     rows = [r for r in BOOKS[name]["cells"][0]["source"].split("\n") if r.startswith("| ")]
     stated = [sum(map(float, row.split("|")[-2].split("+"))) for row in rows[1:]]
-    assert sum(stated) == sum(task.points for task in grading.tasks(BOOKS[name]))
+    assert sum(stated) == sum(task.points for task in TASKS[name])
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -97,7 +128,7 @@ def test_the_parameters_reach_every_part_of_a_task():
 @pytest.mark.parametrize("name", BOOKS)
 def test_every_mistake_that_is_named_is_one(name):
     """It differs from what is right on some of what is tried, or right answers would fit it."""
-    for task in grading.tasks(BOOKS[name]):
+    for task in TASKS[name]:
         for sentence, stands_for in task.mistakes.items():
             differ = [repr(stands_for(*args)) != repr(right) for args, right in task.answers]
             differ += [_differ(stands_for(d), task.distribution(d)) for d in task.data_sets]
