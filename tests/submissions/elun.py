@@ -192,6 +192,7 @@ CLIPPED_BEFORE = release(
         "rows = np.column_stack([rows, np.ones(n)])",
     ),
 )
+TINY_NOISE_ON_THREE = release(DIRECTION, "noise = 1e-6 * rng.gamma(d, scale) * direction")
 TRUTH = release("noise = np.zeros(d)")
 
 SECRETS = ["np.column_stack", "rng.laplace(0, noise_scale", "labels[:, None]"]
@@ -259,5 +260,8 @@ WRONG = {
     ),
     "directions that are all positive": Wrong({"release": POSITIVE}, 8, 4, "privacy", "shape 3"),
     "one number for all weights": Wrong({"release": NO_DIRECTION}, 8, 4, "privacy", "shape 3"),
+    "three weights with next to no noise": Wrong(
+        {"release": TINY_NOISE_ON_THREE}, 8, 4, "privacy", "shape 3"
+    ),
     "the weights as they are": Wrong({"release": TRUTH}, 8, 4, "rng", "length and a direction"),
 }
