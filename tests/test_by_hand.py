@@ -182,6 +182,90 @@ CLAIMS = {
             ("estimate(privatize(values, epsilon", "estimate(privatize(values, 3 * epsilon"),
         ),
     },
+    "assignments/unary_encoding": {
+        "report": Claim(
+            2.0,
+            on_rows("report", 4, 2.0, 2),
+            [0, 1],
+            [2, 3],
+            ("epsilon, most)\n    ones = np.full(", "epsilon, 1)\n    ones = np.full("),
+            exact=True,
+        ),
+        "ticked_by": Claim(
+            2.0,
+            on_rows("ticked_by", 1, 4, 2.0, 2),
+            [[]],
+            [[1]],
+            ("[report(ticks, k, epsilon", "[report(ticks, k, 9 * epsilon"),
+            seen=0.2,
+        ),
+    },
+    "assignments/exponential_mechanism": {
+        "choose": Claim(
+            2.0,
+            on_rows("choose", [3.0, 2.0], [0.0, 0.0], 3, 2.0),
+            [[3, 0]],
+            [[0, 3]],
+            ("epsilon, sensitivity(margins, most)", "epsilon, 1.0"),
+        ),
+        "quantile": Claim(
+            2.0,
+            on_rows("quantile", range(7), 0.8, 2.0),
+            [0, 0, 0, 0, 6],
+            [0, 0, 0, 0, 0],
+            ("utility, epsilon, max(share", "utility, 9 * epsilon, max(share"),
+        ),
+    },
+    "assignments/label_privacy": {
+        "draw_column": Claim(
+            1.0,
+            on_rows("draw_column", 3, 2.0),
+            [0],
+            [1],
+            (">= kept_probability(parameter", ">= kept_probability(2 * parameter"),
+        ),
+        "privatize_rows": Claim(
+            2.0,
+            on_rows("privatize_rows", 2.0),
+            [[1, 1]],
+            [[-1, -1]],
+            ("epsilon / labels.shape[1]", "epsilon"),
+        ),
+    },
+    "assignments/pate": {
+        "answer_one": Claim(
+            1.0,
+            on_rows("answer_one", 2, 1.0),
+            [0],
+            [1],
+            ("rng.gumbel(0, 2 / epsilon", "rng.gumbel(0, 1 / epsilon"),
+        ),
+        "answer_all": Claim(
+            1.0,
+            on_rows("answer_all", 2, 1.0),
+            [[0, 0]],
+            [[1, 1]],
+            ("each = epsilon / len(questions)", "each = epsilon"),
+        ),
+    },
+    "assignments/private_auc": {
+        "release_auc": Claim(
+            1.0,
+            on_rows("release_auc", 1.0, 0.2),
+            [(0, 0.1), (1, 0.9)],
+            [(0, 0.1), (1, 0.0)],
+            ("noise_scale(smaller, epsilon", "noise_scale(smaller, 9 * epsilon"),
+            seen=0.2,
+        ),
+        "release_found": Claim(
+            1.0,
+            on_rows("release_found", 1.0, 0.2),
+            [(0, 0.1), (1, 0.9)],
+            [(0, 0.1), (1, 0.4)],
+            ("noise_scale(len(scores), epsilon", "noise_scale(len(scores), 9 * epsilon"),
+            seen=0.2,
+        ),
+    },
     "deeper/randomized_response": {
         "answer": Claim(
             math.log(3),
