@@ -166,6 +166,111 @@ CLAIMS = {
             exact=True,
         ),
     },
+    "assignments/foundations": {
+        "bounded_count": Claim(
+            1.0,
+            on_rows("bounded_count", 1.0),
+            [1, 0],
+            [0, 0],
+            ("1 - np.exp(-epsilon), size=2", "1 - np.exp(-2 * epsilon), size=2"),
+        ),
+        "bounded_table": Claim(
+            1.0,
+            on_rows("bounded_table", ["a", "b"], 1.0),
+            ["a"],
+            ["b"],
+            ("np.exp(-epsilon / 2)", "np.exp(-epsilon)"),
+        ),
+    },
+    "assignments/accounting": {
+        "private_mean": Claim(
+            1.0,
+            on_rows("private_mean", 60, 1.0),
+            [0.0],
+            [60.0],
+            ("len(values) / epsilon)", "len(values) / epsilon / 3)"),
+        ),
+        "gaussian_count": Claim(
+            float(gaussian_cost(0.5, 0.01)),
+            on_rows("gaussian_count", 4, 1.0),
+            [1],
+            [0],
+            ("scale=np.sqrt(questions) * sigma", "scale=sigma"),
+            delta=0.01,
+            seen=0.5,
+        ),
+    },
+    "assignments/noisy_gradient_descent": {
+        "noisy_step": Claim(
+            float(noisy_gradient_descent.cost(1.0, 0.5, 1, 0.01)),
+            on_rows("noisy_step", 0.0, 0.5, 1.0, 1.5, 0.4),
+            [[8.0, 1]],
+            [[8.0, 0]],
+            ("rng.normal(0, noise * length)", "rng.normal(0, noise * length * rate)"),
+            delta=0.01,
+            seen=0.5,
+        ),
+        "descend": Claim(
+            float(noisy_gradient_descent.cost(1.0, 0.5, 1, 0.01)),
+            on_rows("descend", 1, 0.5, 1.0, 1.5, 0.4),
+            [[8.0, 1]],
+            [[8.0, 0]],
+            ("records, weight, rate, noise, length", "records, weight, rate, noise / 2, length"),
+            delta=0.01,
+            seen=0.5,
+        ),
+    },
+    "assignments/symmetric_loss": {
+        "report": Claim(
+            1.0,
+            on_rows("report", 1.0),
+            [1],
+            [-1],
+            (
+                "1 / (1 + np.exp(-epsilon))\n    return np.where",
+                "1 / (1 + np.exp(-2 * epsilon))\n    return np.where",
+            ),
+        ),
+        "private_auc": Claim(
+            1.0,
+            lambda page: lambda labels, rng: page["private_auc"](labels, [0.1, 0.9], 1.0, 0.5, rng),
+            [1, -1],
+            [-1, -1],
+            ("report(labels, epsilon, rng)", "report(labels, 3 * epsilon, rng)"),
+        ),
+    },
+    "assignments/elun": {
+        "release_weight": Claim(
+            1.0,
+            on_rows("release_weight", 1.5, 0.5, 1.0),
+            [[1.5, 1]],
+            [[1.5, -1]],
+            (
+                "noise_scale(len(x), rho, lam, epsilon)",
+                "noise_scale(len(x), rho, lam, 3 * epsilon)",
+            ),
+        ),
+        "release": Claim(
+            1.0,
+            on_rows("release", 1.5, 0.5, 1.0),
+            [[3.0, 0.0, 1]],
+            [[3.0, 0.0, -1]],
+            (
+                "scale = noise_scale(n, rho, lam, epsilon)",
+                "scale = noise_scale(n, rho, lam, 9 * epsilon)",
+            ),
+            seen=0.1,
+        ),
+    },
+    "assignments/audit": {
+        "answers_of_visits": Claim(
+            1.0,
+            on_rows("answers_of_visits", 1.0),
+            [["Ann", 1], ["Ann", 1]],
+            [["Ann", 0], ["Ann", 0]],
+            ("if name not in kept:", "if True:"),
+        ),
+    },
     "assignments/randomized_response": {
         "privatize": Claim(
             1.0,
