@@ -4,8 +4,8 @@
 
 Each training label is reported by randomized response over ten answers, at a cost of epsilon. A
 linear model on the features of `training.patch_features` learns from the reports of 40,000 images.
-The reports of the other 10,000 choose its learning rate: what is computed from reports costs
-nothing more. Test images keep their true labels, and choose nothing.
+The reports of the other 10,000 choose its learning rate and when to stop: what is computed from
+reports costs nothing more. Test images keep their true labels, and choose nothing.
 
 A *unit* is one seed; its *runs*, of every loss, epsilon and learning rate, are trained as
 ensembles, one a rate. What units share, and how several processes or machines measure them, is
@@ -27,7 +27,7 @@ The file is JSON Lines (see `_units`), and `datasets.load_results` makes one doc
                "accuracy": [share of test images that it names],
                "named": [classes that it gives to at least one test image in a hundred]}, ...]}
 
-`choose` takes the learning rate of each loss by the held-out reports.
+`choose` takes the learning rate and the epoch of each loss by the held-out reports.
 """
 
 import argparse
@@ -37,6 +37,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ import torch
 
 from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
+from dpnotes._checks import check_choice
 from dpnotes._layers import Linear
 from dpnotes.experiments import _runs
 from dpnotes.experiments._units import Layout, RunError, Unit
@@ -61,8 +63,9 @@ CORRECTED = "corrected cross entropy"
 EPSILONS = (0.5, 1.0, 2.0, 4.0, None)
 DATA = (
     "CIFAR-10, all ten classes: 40,000 images to train on, 10,000 whose reports choose the "
-    "learning rate, and 10,000 to test"
+    "learning rate and the epoch, and 10,000 to test"
 )
+_MEASURED = ("reported", "accuracy", "named")
 
 
 class Run(NamedTuple):
@@ -197,32 +200,42 @@ class Data(NamedTuple):
 
 
 def choose(document: dict[str, Any], *, by: str = "reported") -> list[dict[str, Any]]:
-    """Take, for each loss, epsilon and seed, the learning rate that does best.
+    """Take, for each loss, epsilon and seed, the learning rate and the epoch that do best.
 
     Parameters
     ----------
     document : dict
         What `datasets.load_results` returns.
     by : {"reported", "accuracy"}
-        Best at the end of training on the held-out reports, as one can choose without the truth;
-        or on the test images, in hindsight. Of equally good rates the first is taken.
+        Best on the held-out reports, as one can choose without the truth; or on the test images,
+        in hindsight. Of equally good ones the first is taken.
 
     Returns
     -------
     list of dict
-        The chosen runs, each with its seed.
+        For each loss, epsilon and seed the "learning_rate" and the "epoch" that were taken, and
+        what was measured there.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `by` is neither.
 
     Examples
     --------
     >>> choose({"units": []})
     []
     """
+    check_choice("by", by, ("reported", "accuracy"))
     best: dict[tuple, dict[str, Any]] = {}
     for unit in document["units"]:
-        for run in unit["runs"]:
+        for run, (column, epoch) in product(
+            unit["runs"], enumerate(unit["setup"]["evaluate_after"])
+        ):
             key = (run["loss"], run["epsilon"], unit["seed"])
-            if key not in best or run[by][-1] > best[key][by][-1]:
-                best[key] = {**run, "seed": unit["seed"]}
+            if key not in best or run[by][column] > best[key][by]:
+                there = {name: run[name][column] for name in _MEASURED}
+                best[key] = {**run, "seed": unit["seed"], "epoch": epoch, **there}
     return list(best.values())
 
 
@@ -248,7 +261,7 @@ def _train(
     network = Linear(len(runs), tests.shape[1], CLASSES, generator).to(tests.device)
     trainer = Trainer(network, generator, schedule, {})
     groups = [(_risk(run), 1) for run in runs]
-    rows = [{**run._asdict(), "reported": [], "accuracy": [], "named": []} for run in runs]
+    rows = [run._asdict() | {name: [] for name in _MEASURED} for run in runs]
     for epoch in range(1, schedule.epochs + 1):
         risks = trainer.run_epoch(data.x_taught, data.y_taught, groups)
         for run, risk in zip(runs, risks, strict=True):
