@@ -258,6 +258,15 @@ def test_lies_keep_the_order_of_all_models_and_shrink_what_is_between_them(loss)
     )
 
 
+@pytest.mark.claim("sl-classes", kind="enumeration")
+@pytest.mark.parametrize("categories", [2, 3, 10])
+def test_an_excess_on_reports_counts_one_and_k_over_the_odds_less_one_times(categories):
+    for epsilon in (0.1, 1.0, 4.0):
+        row = randomized_response.output_distribution(epsilon, categories)[0]
+        factor = 1 + categories / math.expm1(epsilon)
+        assert 1 / (row[0] - row[1]) == pytest.approx(factor, rel=1e-12)
+
+
 def test_the_line_falls_where_a_lie_is_likelier_than_the_truth():
     p, q = Fraction(1, 5), Fraction(2, 5)
     errors = [[Fraction(int(label != said)) for label in range(3)] for said in (0, 2, 1)]
