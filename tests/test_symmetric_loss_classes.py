@@ -318,6 +318,28 @@ def test_forward_correction_is_least_at_the_truth_and_cross_entropy_at_the_repor
         ).min() >= risk.detach() - 1e-12
 
 
+@pytest.mark.claim("sl-classes-limit", kind="enumeration")
+@pytest.mark.parametrize("categories", [2, 3, 5])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 4.0])
+def test_the_corrected_cross_entropy_lies_between_two_lines_in_the_absolute_error(
+    categories, epsilon
+):
+    keep = randomized_response.keep_probability(epsilon, categories)
+    q = (1 - keep) / (categories - 1)
+    logits = grid(categories, (-9.0, 0.0, 2.0, 9.0))
+    corrected = of_all_labels(partial(corrected_cross_entropy, keep_probability=keep), logits)
+    agreed = 1 - of_all_labels(mean_absolute_error, logits) / 2
+    gained = -math.log(q) - corrected
+    assert (gained >= epsilon * agreed - 1e-12).all()
+    assert (gained <= math.expm1(epsilon) * agreed + 1e-12).all()
+    # Both are reached: the one where all is agreed to, the other near where nothing is.
+    surest = agreed.argmax()
+    assert float(gained.flatten()[surest]) == pytest.approx(epsilon, rel=1e-3)
+    least = agreed.argmin()
+    ratio = float((gained / agreed).flatten()[least])
+    assert ratio == pytest.approx(math.expm1(epsilon), rel=1e-3)
+
+
 # What is refused.
 
 

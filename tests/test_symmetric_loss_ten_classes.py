@@ -62,11 +62,11 @@ def read(path):
 
 def test_the_cut_says_what_it_leaves_out():
     whole, small = experiment.WHOLE, experiment.SMALL
-    assert small._replace(schedule=whole.schedule) == whole
+    assert small._replace(schedule=whole.schedule, seeds=whole.seeds) == whole
     assert replace(small.schedule, epochs=20, evaluate_after=(1, 2, 5, 10, 20)) == whole.schedule
-    assert small.schedule.epochs == 10
-    assert experiment.CUT.endswith(f"the epochs after the tenth of {whole.schedule.epochs}.")
-    assert set(whole.losses) == {*LOSSES, CORRECTED}
+    assert (small.schedule.epochs, set(whole.losses)) == (10, {*LOSSES, CORRECTED})
+    told = f"the epochs after the tenth of {whole.schedule.epochs}, and all seeds but the first "
+    assert experiment.CUT.endswith(f"{told}{small.seeds} of {whole.seeds}.")
 
 
 def test_every_combination_is_run_and_neighbours_with_one_loss_are_computed_together():
