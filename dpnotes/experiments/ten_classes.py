@@ -110,8 +110,8 @@ SMALL = WHOLE._replace(
     schedule=replace(WHOLE.schedule, epochs=10, evaluate_after=(1, 2, 5, 10)), seeds=3
 )
 CUT = (
-    "What a part of one processor core does in half an hour. Left out: the epochs after the tenth of "
-    "20, and all seeds but the first 3 of 5."
+    "What a part of one processor core does in half an hour. Left out: the epochs after the "
+    "tenth of 20, and all seeds but the first 3 of 5."
 )
 
 
