@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from dpnotes import label_privacy, randomized_response, symmetric_loss  # noqa: E402
+from dpnotes import label_privacy, randomized_response  # noqa: E402
 from dpnotes.symmetric_loss import (  # noqa: E402
     auc_risk,
     barrier_hinge_loss,
@@ -21,6 +21,7 @@ from dpnotes.symmetric_loss import (  # noqa: E402
     hinge_loss,
     logistic_loss,
     ramp_loss,
+    risks,
     savage_loss,
     sigmoid_loss,
     square_loss,
@@ -178,7 +179,7 @@ def test_the_risk_of_pairs_is_the_mean_over_all_of_them(loss, n, spread, tied):
 @pytest.fixture
 def all_rows_at_once(monkeypatch):
     """Compute as on a GPU, whatever the device."""
-    monkeypatch.setattr(symmetric_loss, "_risks_by_row", symmetric_loss._batched_risks)
+    monkeypatch.setattr(risks, "_risks_by_row", risks._batched_risks)
 
 
 @pytest.mark.usefixtures("all_rows_at_once")
@@ -352,7 +353,7 @@ def test_smooth_losses_hold_a_chunk_of_pairs_at_a_time(loss, monkeypatch):
     expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
     # In the second there is not even place for one row of pairs.
     for chunk in (10_000, 100):
-        monkeypatch.setattr(symmetric_loss, "_CHUNK", chunk)
+        monkeypatch.setattr(risks, "_CHUNK", chunk)
         with LargestTensor() as largest:
             value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
         assert largest.entries <= max(chunk, 700)
@@ -368,7 +369,7 @@ def test_nothing_is_searched_where_no_pair_reaches_a_barrier(monkeypatch, reques
         request.getfixturevalue("all_rows_at_once")
     scores, labels = draw(1000, runs=runs)
     expected = auc_risk(scores, labels, barrier_hinge_loss)
-    monkeypatch.setattr(symmetric_loss, name, None)
+    monkeypatch.setattr(risks, name, None)
     torch.testing.assert_close(auc_risk(scores, labels, barrier_hinge_loss), expected)
     with pytest.raises(TypeError):
         auc_risk(60 * scores, labels, barrier_hinge_loss)

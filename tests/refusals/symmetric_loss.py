@@ -42,6 +42,31 @@ NOT_A_PROBABILITY = {
 }
 NOT_A_NUMBER = {TypeError: ["1", None, True, [2.0], torch.tensor(2.0)]}
 MARGIN = [NOT_A_TENSOR, NOT_FLOATS]
+LOGITS = torch.tensor([[2.0, -1.0, 0.5], [0.0, 3.0, 1.0]])
+CLASSES = {"logits": LOGITS, "labels": torch.tensor([2, 0])}
+OF_CLASSES = [
+    *("mean_absolute_error", "normalized_cross_entropy"),
+    *("multiclass_unhinged_loss", "cross_entropy"),
+]
+REFUSED_CLASSES = {
+    "logits": [
+        NOT_A_TENSOR,
+        NOT_FLOATS,
+        {ValueError: [torch.tensor(1.0), torch.ones(2, 1), torch.ones(2, 0)]},
+    ],
+    "labels": [
+        NOT_A_TENSOR,
+        {
+            ValueError: [
+                *(torch.tensor([2, 3]), torch.tensor([-1, 0]), torch.tensor([0, SECRET])),
+                *(torch.tensor([2]), torch.tensor([[2, 0]]), torch.tensor(2)),
+            ],
+            TypeError: [
+                *(torch.tensor([2.0, 0.0]), torch.tensor([True, False]), torch.tensor([1j, 0])),
+            ],
+        },
+    ],
+}
 REFUSED_RISK = {
     "scores": [NOT_A_TENSOR, NOT_FLOATS, NOT_SCORES],
     "labels": [NOT_A_TENSOR, NOT_LABELS],
@@ -53,6 +78,9 @@ WORKING_CALLS = {
     **{name: {"margin": SCORES} for name in MARGINS},
     "barrier_hinge_loss": {"margin": SCORES, "b": 3.0, "r": 1.0},
     "corrected_logistic_loss": {"margin": SCORES, "keep_probability": 0.75},
+    **dict.fromkeys(OF_CLASSES, CLASSES),
+    "generalized_cross_entropy": {**CLASSES, "power": 0.5},
+    "corrected_cross_entropy": {**CLASSES, "keep_probability": 0.6},
     "ber_risk": RISK,
     "auc_risk": RISK,
     "corruption_rates": {"positive_fraction": 0.5, "keep_probability": 0.75},
@@ -65,6 +93,12 @@ REFUSED = {
         "r": [NOT_A_NUMBER, {ValueError: [0, -1.0, math.nan, math.inf]}],
     },
     "corrected_logistic_loss": {"margin": MARGIN, "keep_probability": [NOT_A_PROBABILITY]},
+    **dict.fromkeys(OF_CLASSES, REFUSED_CLASSES),
+    "generalized_cross_entropy": {
+        **REFUSED_CLASSES,
+        "power": [NOT_A_NUMBER, {ValueError: [0, 0.0, -0.5, 1.01, math.nan, math.inf]}],
+    },
+    "corrected_cross_entropy": {**REFUSED_CLASSES, "keep_probability": [NOT_A_PROBABILITY]},
     "ber_risk": REFUSED_RISK,
     "auc_risk": REFUSED_RISK,
     "corruption_rates": {

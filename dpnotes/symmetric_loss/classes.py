@@ -1,0 +1,205 @@
+"""Losses of any number of classes: of a score for each class, and a label.
+
+Below, k is the number of classes and u the softmax of the scores. A loss is symmetric when it adds
+up to one constant over all k labels, whatever the scores.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from dpnotes._checks import check_probability, check_real
+from dpnotes.symmetric_loss._checks import check_classes
+
+ClassLoss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _of_classes(loss: ClassLoss) -> ClassLoss:
+    """Write into the documentation of a loss what all losses of classes share."""
+    sentence, _, rest = (loss.__doc__ or "").partition("\n\n")
+    loss.__doc__ = f"{sentence}\n\n{_SHARED}\n{rest}"
+    return loss
+
+
+_SHARED = """\
+    Parameters
+    ----------
+    logits : Tensor of floats, shape (..., k)
+        A score for each of k >= 2 classes; only their differences matter.
+    labels : Tensor of integers in [0, k), shape (...)
+        Labels, reported or true.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        Losses, differentiable in the scores.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are fewer than two classes, the shapes do not fit, a label is out of range, or a
+        tensor is of the wrong kind.
+"""
+
+
+@_of_classes
+def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return how far the probabilities are from the label in all, 2 (1 - u_label); symmetric.
+
+    Notes
+    -----
+    The sum over the classes of |u_j - [j is the label]|, from 0 to 2 (Ghosh, Kumar and Sastry,
+    2017). Over all labels it adds up to 2 (k - 1). Its slope in score j is
+    2 u_label (u_j - [j is the label]): next to none where the label is thought unlikely.
+
+    Examples
+    --------
+    >>> mean_absolute_error(torch.zeros(1, 4), torch.tensor([2]))
+    tensor([1.5000])
+    """
+    return -2 * torch.expm1(_log_likelihood(logits, labels))
+
+
+@_of_classes
+def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the share of the label in the cross entropies of all labels; symmetric.
+
+    Notes
+    -----
+    log u_label / sum_j log u_j, from 0 to 1 (Ma et al., 2020). Over all labels it adds up to 1.
+
+    Examples
+    --------
+    >>> normalized_cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
+    tensor([0.2500])
+    """
+    logits, labels = check_classes(logits, labels)
+    logarithms = logits.log_softmax(-1)
+    return _of_label(logarithms, labels) / logarithms.sum(-1)
+
+
+@_of_classes
+def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return one less what the label scores above the mean of the other classes; symmetric.
+
+    Notes
+    -----
+    1 - (s_label - mean of the other scores). Over all labels it adds up to k. A straight line in
+    the scores: convex, and unbounded below. With two classes it is `unhinged_loss` of the
+    difference of the scores.
+
+    Examples
+    --------
+    >>> multiclass_unhinged_loss(torch.tensor([[3.0, 1.0, 0.0]]), torch.tensor([0]))
+    tensor([-1.5000])
+    """
+    logits, labels = check_classes(logits, labels)
+    above = _of_label(logits, labels) - logits.mean(-1)
+    return 1 - above * (logits.shape[-1] / (logits.shape[-1] - 1))
+
+
+@_of_classes
+def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the cross entropy -log u_label, in nats; not symmetric.
+
+    Examples
+    --------
+    >>> cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
+    tensor([1.3863])
+    """
+    return -_log_likelihood(logits, labels)
+
+
+def generalized_cross_entropy(
+    logits: torch.Tensor, labels: torch.Tensor, power: float = 0.7
+) -> torch.Tensor:
+    """Return (1 - u_label^power) / power: between cross entropy and absolute error; not symmetric.
+
+    Parameters
+    ----------
+    logits : Tensor of floats, shape (..., k)
+        A score for each of k >= 2 classes; only their differences matter.
+    labels : Tensor of integers in [0, k), shape (...)
+        Labels, reported or true.
+    power : float
+        In (0, 1]. Half of the absolute error at 1; near the cross entropy close to 0.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        Losses, differentiable in the scores.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are fewer than two classes, the shapes do not fit, a label or the power is out of
+        range, or a parameter is of the wrong kind.
+
+    Notes
+    -----
+    Zhang and Sabuncu (2018), who use 0.7. Over all labels it adds up to a number between
+    (k - k^(1 - power)) / power, where all classes are equally likely, and (k - 1) / power.
+
+    Examples
+    --------
+    >>> generalized_cross_entropy(torch.zeros(1, 4), torch.tensor([2]), power=0.5)
+    tensor([1.])
+    """
+    bounds = {"low": 0.0, "high": 1.0, "low_open": True}
+    power = check_real("power", power, **bounds, allowed="a number above 0 and at most 1")
+    return -torch.expm1(power * _log_likelihood(logits, labels)) / power
+
+
+def corrected_cross_entropy(
+    logits: torch.Tensor, labels: torch.Tensor, keep_probability: float
+) -> torch.Tensor:
+    """Return the cross entropy of a *reported* label, when the rate of lies is known.
+
+    Parameters
+    ----------
+    logits : Tensor of floats, shape (..., k)
+        A score for each of k >= 2 classes; only their differences matter.
+    labels : Tensor of integers in [0, k), shape (...)
+        Labels as `randomized_response.privatize` reports them.
+    keep_probability : float
+        The probability p that a reported label is the true one, strictly between 0 and 1. Each
+        other label is reported with q = (1 - p) / (k - 1).
+
+    Returns
+    -------
+    Tensor of shape (...)
+        Losses in nats, differentiable in the scores.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are fewer than two classes, the shapes do not fit, a label or the probability is
+        out of range, or a parameter is of the wrong kind.
+
+    Notes
+    -----
+    Forward correction (Patrini et al., 2017). If a label is j with probability u_j, then a report
+    is with q + (p - q) u_j, and the loss is minus the logarithm of what was reported. Not
+    symmetric. With two classes it is `corrected_logistic_loss` of the difference of the scores.
+
+    Examples
+    --------
+    >>> logits = torch.tensor([[0.0, 0.0, 0.0], [99.0, 0.0, 0.0]])
+    >>> corrected_cross_entropy(logits, torch.tensor([1, 1]), keep_probability=0.5)
+    tensor([1.0986, 1.3863])
+    """
+    p = check_probability("keep_probability", keep_probability)
+    truth = _log_likelihood(logits, labels)
+    q = (1 - p) / (logits.shape[-1] - 1)
+    # The report has a chance of its own, q or p, so this is never the logarithm of zero.
+    return -torch.log(q + (p - q) * truth.exp())
+
+
+def _log_likelihood(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the logarithm of the probability that the scores give to the label."""
+    logits, labels = check_classes(logits, labels)
+    return _of_label(logits.log_softmax(-1), labels)
+
+
+def _of_label(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return values.gather(-1, labels.unsqueeze(-1)).squeeze(-1)

@@ -1,0 +1,205 @@
+"""Losses of one margin: label times score, or the difference of two scores."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from dpnotes._checks import check_probability
+from dpnotes.symmetric_loss._checks import check_barrier, check_margin
+
+Loss = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _of_margin(loss: Loss) -> Loss:
+    """Write into the documentation of a loss what all losses of one margin share."""
+    sentence, _, rest = (loss.__doc__ or "").partition("\n\n")
+    loss.__doc__ = f"{sentence}\n\n{_SHARED}\n{rest}"
+    return loss
+
+
+_SHARED = """\
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
+
+    Raises
+    ------
+    TypeError
+        If `margin` is not a tensor of floats.
+"""
+
+
+def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) -> torch.Tensor:
+    """Return the barrier hinge loss: symmetric on [-r, r], yet convex and never negative.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+    b : float
+        The slope of the barriers, above 1.
+    r : float
+        Half the width of the symmetric part, positive; the loss is 0 at r.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `margin` is not a tensor of floats, or a parameter is out of range.
+
+    Notes
+    -----
+    max(-b (r + z) + r, max(b (z - r), r - z)), Definition 3 in Bi and Suppakitpaisarn (2022) with
+    the minus signs of Charoenphakdee et al. (2019). Inside [-r, r] it is r - z, with K = 2 r; the
+    left barrier begins at -b r / (b - 1).
+
+    False labels do not move its minimiser if a bound on the norm of the weights keeps the scores
+    in [-r, r]. Without a bound or a penalty the scores go to the barriers, and these decide where
+    the minimum is, with true labels as well. The loss at z is r times that of width 1 at z / r, so
+    no width is large by itself.
+
+    Examples
+    --------
+    >>> barrier_hinge_loss(torch.tensor([-50.0, 0.0, 50.0, 51.0]))
+    tensor([100.,  50.,   0., 200.])
+    """
+    z, (b, r) = check_margin(margin), check_barrier(b, r)
+    return torch.maximum(-b * (r + z) + r, torch.maximum(b * (z - r), r - z))
+
+
+@_of_margin
+def sigmoid_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the sigmoid loss 1 / (1 + e^z); symmetric with K = 1.
+
+    Examples
+    --------
+    >>> sigmoid_loss(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+    return torch.sigmoid(-check_margin(margin))
+
+
+@_of_margin
+def ramp_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the ramp loss (1 - z) / 2, clipped to [0, 1]; symmetric with K = 1.
+
+    Examples
+    --------
+    >>> ramp_loss(torch.tensor([-3.0, 0.0, 3.0]))
+    tensor([1.0000, 0.5000, 0.0000])
+    """
+    z = check_margin(margin)
+    return torch.minimum(torch.maximum((1 - z) / 2, z.new_zeros(())), z.new_ones(()))
+
+
+@_of_margin
+def unhinged_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the unhinged loss 1 - z; symmetric with K = 2, convex, and unbounded below.
+
+    Examples
+    --------
+    >>> unhinged_loss(torch.tensor([-1.0, 3.0]))
+    tensor([ 2., -2.])
+    """
+    return 1 - check_margin(margin)
+
+
+@_of_margin
+def hinge_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the hinge loss max(0, 1 - z); not symmetric.
+
+    Examples
+    --------
+    >>> hinge_loss(torch.tensor([-1.0, 3.0]))
+    tensor([2., 0.])
+    """
+    z = check_margin(margin)
+    return torch.maximum(1 - z, z.new_zeros(()))
+
+
+@_of_margin
+def logistic_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the logistic loss log(1 + e^-z), in nats; not symmetric.
+
+    Examples
+    --------
+    >>> logistic_loss(torch.tensor([0.0]))
+    tensor([0.6931])
+    """
+    return -functional.logsigmoid(check_margin(margin))
+
+
+@_of_margin
+def square_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the square loss (1 - z)^2; not symmetric.
+
+    Examples
+    --------
+    >>> square_loss(torch.tensor([-1.0, 3.0]))
+    tensor([4., 4.])
+    """
+    return (1 - check_margin(margin)) ** 2
+
+
+@_of_margin
+def savage_loss(margin: torch.Tensor) -> torch.Tensor:
+    """Return the savage loss 1 / (1 + e^(2 z))^2; bounded, not symmetric.
+
+    Notes
+    -----
+    Masnadi-Shirazi and Vasconcelos (2008).
+
+    Examples
+    --------
+    >>> savage_loss(torch.tensor([0.0]))
+    tensor([0.2500])
+    """
+    return torch.sigmoid(-2 * check_margin(margin)) ** 2
+
+
+def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> torch.Tensor:
+    """Return the logistic loss of a *reported* label, when the rate of lies is known.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Reported label times score.
+    keep_probability : float
+        The probability that a reported label is the true one, strictly between 0 and 1.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`, in nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `margin` is not a tensor of floats, or the probability is out of range.
+
+    Notes
+    -----
+    Forward correction (Patrini et al., 2017). If a label is +1 with probability s(score), where s
+    is the sigmoid, then a report is with p s(score) + (1 - p) s(-score), and the loss is minus the
+    logarithm of what was reported.
+
+    Examples
+    --------
+    >>> corrected_logistic_loss(torch.tensor([0.0, -99.0]), keep_probability=0.75)
+    tensor([0.6931, 1.3863])
+    """
+    p, z = check_probability("keep_probability", keep_probability), check_margin(margin)
+    truth, lie = functional.logsigmoid(z), functional.logsigmoid(-z)
+    return -torch.logaddexp(math.log(p) + truth, math.log1p(-p) + lie)
