@@ -351,6 +351,7 @@ PLANTED_BOOKS = {
         [
             [page(code("def draw(): pass")), page(code("def count(): pass"), name="b.ipynb")],
             [page(code(DRAW)), page(code(DRAW), name="deeper/chapter.ipynb")],
+            [page(code(DRAW), name="assignments/chapter.ipynb"), page(code(DRAW), name="b.ipynb")],
         ],
         [
             [page(code(DRAW)), page(code(DRAW), name="b.ipynb")],

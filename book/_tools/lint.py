@@ -457,7 +457,8 @@ def resolved_glue(pages):
 def helpers_defined_once(pages):
     """No function or class is written down twice; other pages of a chapter may repeat it."""
     seen = {}
-    for page in pages:
+    # Students write the functions of assignments, each of which stands alone.
+    for page in (page for page in pages if not page.name.startswith("assignments/")):
         for number, node in _definitions(page):
             code = ast.dump(node)
             for where, known in seen.setdefault(node.name, []):
@@ -551,9 +552,7 @@ def _definitions(page):
     """Yield ``(cell number, node)`` for what a notebook defines at the top level."""
     kinds = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
     for number, cell in page.of_type("code"):
-        # Every assignment defines its tasks, under the same name.
-        if "hidden-tests" not in refresh.tags(cell):
-            yield from ((number, node) for node in _parse(cell).body if isinstance(node, kinds))
+        yield from ((number, node) for node in _parse(cell).body if isinstance(node, kinds))
 
 
 def _calls(tree):
