@@ -216,7 +216,7 @@ RIGHT = {
 # Tasks: 0 noise_scale, 1 costs, 2 expected_loss, 3 release_weight, 4 release (its length),
 # 5 release (its direction).
 WRONG = {
-    "a record added": Wrong({"noise_scale": ADDED}, 4, 0, "answer", "may pull the other way"),
+    "a record added": Wrong({"noise_scale": ADDED}, 6, 0, "answer", "may pull the other way"),
     "not over epsilon": Wrong(
         {"noise_scale": ONLY_SENSITIVITY}, 10, 0, "answer", "Divide it by eps"
     ),

@@ -265,17 +265,17 @@ WRONG = {
         {"noisy_step": FIXED_SIZE}, 8, 4, "distribution", "all have the same size"
     ),
     "an empty batch stands still": Wrong(
-        {"noisy_step": EMPTY_STANDS_STILL}, 8, 4, "distribution", "An empty batch must be"
+        {"noisy_step": EMPTY_STANDS_STILL}, 10, 4, "distribution", "An empty batch must be"
     ),
     "a seed of its own": Wrong({"noisy_step": OWN_SEED}, 6, 3, "rng", "From a seed of its own"),
     "one batch for all steps": Wrong(
         {"descend": SAME_BATCH}, 11, 6, "distribution", "have the same batch"
     ),
     "one noise for all steps": Wrong(
-        {"descend": SAME_NOISE}, 10, 5, "distribution", "have the same noise"
+        {"descend": SAME_NOISE}, 11, 5, "distribution", "have the same noise"
     ),
     "more noise for more steps": Wrong(
-        {"descend": MORE_NOISE}, 10, 5, "distribution", "more noise than was asked for"
+        {"descend": MORE_NOISE}, 11, 5, "distribution", "more noise than was asked for"
     ),
     "always from the start": Wrong(
         {"descend": FROM_THE_START}, 10, 5, "distribution", "at the weight 0 in every step"
