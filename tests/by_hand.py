@@ -59,12 +59,13 @@ def name_of(notebook):
 
 
 def cells(notebook):
-    """Return the source, the tags and the syntax tree of every code cell."""
+    """Return the source, the tags and the syntax tree of every code cell but hidden tests."""
     book = json.loads(notebook.read_text(encoding="utf-8"))
     found = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in found]
     tags = [set(cell["metadata"].get("tags", [])) for cell in found]
-    return [(s, t, ast.parse(s)) for s, t in zip(sources, tags, strict=True)]
+    every = [(s, t, ast.parse(s)) for s, t in zip(sources, tags, strict=True)]
+    return [cell for cell in every if "hidden-tests" not in cell[1]]
 
 
 def drawing_functions(tree):

@@ -197,7 +197,7 @@ CLAIMS = {
             [0],
             ("scale=np.sqrt(questions) * sigma", "scale=sigma"),
             delta=0.01,
-            seen=0.5,
+            seen=0.3,
         ),
     },
     "assignments/noisy_gradient_descent": {
@@ -215,7 +215,7 @@ CLAIMS = {
             on_rows("descend", 1, 0.5, 1.0, 1.5, 0.4),
             [[8.0, 1]],
             [[8.0, 0]],
-            ("records, weight, rate, noise, length", "records, weight, rate, noise / 2, length"),
+            (" records, weight, rate, noise, length", " records, weight, rate, noise / 2, length"),
             delta=0.01,
             seen=0.5,
         ),
@@ -236,7 +236,7 @@ CLAIMS = {
             lambda page: lambda labels, rng: page["private_auc"](labels, [0.1, 0.9], 1.0, 0.5, rng),
             [1, -1],
             [-1, -1],
-            ("report(labels, epsilon, rng)", "report(labels, 3 * epsilon, rng)"),
+            ("= report(labels, epsilon, rng)", "= report(labels, 3 * epsilon, rng)"),
         ),
     },
     "assignments/elun": {
@@ -268,7 +268,7 @@ CLAIMS = {
             on_rows("answers_of_visits", 1.0),
             [["Ann", 1], ["Ann", 1]],
             [["Ann", 0], ["Ann", 0]],
-            ("if name not in kept:", "if True:"),
+            ("np.exp(-epsilon))\n            kept", "np.exp(-2 * epsilon))\n            kept"),
         ),
     },
     "assignments/randomized_response": {
@@ -341,16 +341,17 @@ CLAIMS = {
         "answer_one": Claim(
             1.0,
             on_rows("answer_one", 2, 1.0),
-            [0],
-            [1],
+            [0, 1, 1],
+            [1, 1, 1],
             ("rng.gumbel(0, 2 / epsilon", "rng.gumbel(0, 1 / epsilon"),
         ),
         "answer_all": Claim(
             1.0,
             on_rows("answer_all", 2, 1.0),
-            [[0, 0]],
-            [[1, 1]],
-            ("each = epsilon / len(questions)", "each = epsilon"),
+            [[0, 0], [1, 1], [1, 1]],
+            [[1, 1], [1, 1], [1, 1]],
+            ("each = epsilon / len(questions)", "each = 2 * epsilon"),
+            seen=0.1,
         ),
     },
     "assignments/private_auc": {
