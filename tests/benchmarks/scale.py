@@ -211,7 +211,7 @@ def measured(name, n):
 
 # What a second worker gains.
 
-_WORK = 60_000
+_WORK = 30_000
 
 
 def _count(data, *, rng):
@@ -260,7 +260,7 @@ def dask_experiment(workers):
                 raise RuntimeError("the experiment failed")
             return seeds
 
-        return _timed(run, 4, "measured.jsonl")
+        return _timed(run, 2, "measured.jsonl")
 
 
 def _cluster(kind, workers):
