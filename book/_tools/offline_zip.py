@@ -17,9 +17,10 @@ SITE = ROOT / "_build" / "html"
 ZIP = ROOT / "_build" / "dpnotes-offline.zip"
 FOLDER = "dpnotes"
 # What is left out: Python for the page, which no browser starts from a file, the cards of links to
-# the site, and what only Sphinx reads.
+# the site, MathJax for pages other than these, and what only Sphinx reads.
 LEFT_OUT = re.compile(
-    r"_static/try/engine/|_images/social_previews/|\.buildinfo|\.doctrees/|.*\.map$"
+    r"_static/try/engine/|_images/social_previews/|_static/mathjax/(?!tex-chtml\.js)[\w-]+\.js$"
+    r"|\.buildinfo|.*\.map$"
 )
 # Pictures are packed already.
 PACKED = {".png", ".woff", ".woff2", ".gz", ".zip"}

@@ -24,6 +24,8 @@ import try_it
 ROOT = Path(__file__).resolve().parents[2]
 PREAMBLE = ROOT / "book" / "_print" / "preamble.tex"
 BOOK = "dpnotes"
+# Of a figure, in percent: its letters are then as high as small print.
+SCALE = 80
 GLOSSARY = "book/glossary"
 SOLUTIONS = "book/solutions"
 SUBTITLE = "Differential privacy, mechanism by mechanism"
@@ -255,7 +257,7 @@ def _without_verdict(blocks):
     """Return the words of what is said, without the "Right." or "Not quite." at its start."""
     found = []
     for block in blocks:
-        children = list(block.children)
+        children = [child for child in block.children if child.astext()]
         if children and isinstance(children[0], nodes.strong):
             children = children[1:]
             if children and isinstance(children[0], nodes.Text):
@@ -273,6 +275,11 @@ class Anchor(nodes.Element):
 
 def _visit_anchor(writer, node):
     writer.body += [writer.hypertarget(name) for name in node["names_of"]]
+    raise nodes.SkipNode
+
+
+def _visit_anchor_of_site(writer, node):
+    writer.body += [f'<span id="{name}"></span>' for name in node["names_of"]]
     raise nodes.SkipNode
 
 
@@ -338,7 +345,7 @@ def _output(kind, part):
     if kind == "text/html":
         return table_nodes(part.astext()) if "<table" in part.astext() else []
     for image in part.findall(nodes.image):
-        image["align"] = "center"
+        image["align"], image["scale"] = "center", SCALE
     return part.children
 
 
@@ -424,9 +431,9 @@ def _print_exercises(tree, env, name):
         number = _number(env, name, "exercise", node["ids"][0])
         title = list(subtitle.children) if subtitle is not None else []
         body = section.children if section is not None else []
-        node.replace_self(
-            _boxed("exercise", f"Exercise {number}".strip(), title, body, node["ids"])
-        )
+        place = _latex(rf"\phantomsection\label{{exercise:{node['label']}}}")
+        heading = f"Exercise {number}".strip()
+        node.replace_self([place, *_boxed("exercise", heading, title, body, node["ids"])])
 
 
 def _print_hints(tree):
@@ -495,8 +502,12 @@ def _print_breaks(tree):
 
 
 def _print_sources(tree):
-    for section in tree.findall(nodes.section):
+    """Set sources in small print; a page that cites nothing has a heading alone, and loses it."""
+    for section in list(tree.findall(nodes.section)):
         if section.children and section.children[0].astext() == "Sources":
+            if len(section.children) == 1:
+                section.parent.remove(section)
+                continue
             section.insert(1, _latex(r"\begin{dpsmall}"))
             section.append(_latex(r"\end{dpsmall}"))
 
@@ -549,7 +560,8 @@ class Printed(LaTeXBuilder):
             pages = self.by_name[name]
             title = SUBTITLE if name == BOOK else self.env.titles[pages[0]].astext()
             theme = "manual" if name == BOOK else "howto"
-            entry = [pages[0], f"{name}.tex", title, self.config.author, theme, False]
+            author = rf"\dpauthor{{{self.config.author}}}{{{self.config.html_baseurl}}}"
+            entry = [pages[0], f"{name}.tex", title, author, theme, False]
             self.document_data.append(entry)
 
     def update_doc_context(self, title, author, theme):
@@ -610,6 +622,8 @@ class Printed(LaTeXBuilder):
         for caption, numbered, pages in listed:
             switch = r"\dpnumbered" if numbered else r"\dpunnumbered"
             top += _latex(rf"\dppart{{{caption}}}{switch}")
+            if caption == "Solutions":
+                top += _latex(r"\dpshortcontents")
             top.extend(self._with_sections(names) for names in pages)
         return _document(top)
 
@@ -667,7 +681,10 @@ def setup(app):
     """Connect to Sphinx."""
     app.add_config_value("printed", [BOOK], "", list)
     app.add_builder(Printed, override=True)
-    app.add_node(Anchor, latex=(_visit_anchor, None))
+    app.add_node(Anchor, latex=(_visit_anchor, None), html=(_visit_anchor_of_site, None))
     app.add_post_transform(VectorsOfSvg)
     app.connect("config-inited", configure, priority=100)
+    import epub
+
+    epub.register(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
