@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full mutants mutations lint lab refresh bench browser pdf zip links field translations clean FORCE
+.PHONY: help book test full mutants mutations lint lab refresh bench browser pdf epub zip links field translations clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -60,6 +60,9 @@ browser: $(READY) ## install chromium and what the browser tests need (Debian; n
 
 pdf: $(READY) ## print the book into _build/pdf (NAME=pate: one chapter; NAME=--chapters: each); needs LaTeX, and says which
 	@$(PYTHON) book/_tools/pdf.py $(NAME)
+
+epub: $(READY) ## write the book for readers of books into _build/dpnotes.epub; needs latex2mathml, and says so
+	@$(PYTHON) book/_tools/epub.py
 
 zip: book ## pack the site, to be read without a server or a network, into _build/dpnotes-offline.zip
 	@$(PYTHON) book/_tools/offline_zip.py

@@ -2,7 +2,9 @@
 
 import io
 import zipfile
+from xml.etree import ElementTree
 
+import epub
 import offline_zip
 import pdf
 import printed
@@ -195,6 +197,20 @@ def test_a_chapter_that_does_not_exist_is_refused(capsys):
     with pytest.raises(SystemExit):
         pdf.main(["nothing"])
     assert "no such chapter: nothing" in capsys.readouterr().err
+
+
+def test_a_formula_becomes_mathml_that_every_reader_can_parse():
+    pytest.importorskip("latex2mathml")
+    text = r"\begin{aligned} a &< \Bigl\{b\Bigr\} \\ &= c \end{aligned}"
+    formula = ElementTree.fromstring(epub.mathml(text, "block"))
+    assert "".join(formula.itertext()).split() == ["a<{b}=c"]
+    assert formula.get("display") == "block"
+
+
+def test_without_its_package_an_epub_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(epub.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"latex2mathml is missing:\n.*pip install latex2mathml=="):
+        epub.main()
 
 
 def test_the_zip_is_the_same_whenever_it_is_made(tmp_path):

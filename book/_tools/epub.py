@@ -6,6 +6,7 @@ page stays away. ``python book/_tools/epub.py`` builds it; it needs the package 
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
 import tomllib
@@ -28,7 +29,9 @@ def mathml(text, display="inline"):
     """Return a formula as MathML."""
     from latex2mathml import converter
 
-    made = converter.convert(text.strip(), display=display)
+    # It knows no lines within a formula but these.
+    lines = re.sub(r"\\(begin|end)\{(?:aligned|split|gathered)\}", r"\\\1{align*}", text.strip())
+    made = converter.convert(lines, display=display)
     # It leaves the mark of LaTeX before a brace that is larger than the rest.
     return made.replace("\\{", "{").replace("\\}", "}")
 
@@ -70,7 +73,16 @@ class Epub(Epub3Builder):
             heard = self.app.events.listeners[event]
             heard[:] = [found for found in heard if found.handler.__module__.startswith("sphinx.")]
         told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-        self.config.version = told["project"]["version"]
+        config = self.config
+        config.version = told["project"]["version"]
+        config.epub_basename, config.epub_title = (
+            printed.BOOK,
+            f"{printed.BOOK}: {printed.SUBTITLE}",
+        )
+        config.epub_description = told["project"]["description"]
+        config.epub_identifier, config.epub_scheme = config.html_baseurl, "URL"
+        config.epub_uid = "BookId"
+        config.epub_show_urls, config.epub_tocdepth = "no", 2
         super().init()
 
     def get_relative_uri(self, from_, to, typ=None):
@@ -85,6 +97,12 @@ class Epub(Epub3Builder):
         self.config.epub_exclude_files = [f"{name}.xhtml" for name in left_out]
         self.ignored_files = list(self.config.epub_exclude_files)
         super().write(sorted(self.env.found_docs - left_out), [], method)
+
+    def build_content(self):
+        """Leave out the scripts of the site, for which Sphinx has copied them before."""
+        for name in ("interactive", "mathjax", "try"):
+            shutil.rmtree(Path(self.outdir) / "_static" / name, ignore_errors=True)
+        super().build_content()
 
 
 def register(app):

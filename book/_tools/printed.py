@@ -45,6 +45,10 @@ LEFT_OUT = {
 }
 
 
+# Characters that the font of the text lacks, and what stands for them.
+REPLACED = str.maketrans({"⅓": "1/3", "′": "'"})
+
+
 # Which pages.
 
 
@@ -289,8 +293,6 @@ def _latex(text):
 
 def prepare(tree, env, name, site):
     """Make a page fit for print, in place; return what is said to the answers of its quiz."""
-    for toctree in list(tree.findall(addnodes.toctree)):
-        toctree.parent.remove(toctree)
     _drop_folded(tree)
     _choose_outputs(tree)
     _print_statements(tree, env, name)
@@ -301,6 +303,7 @@ def prepare(tree, env, name, site):
     _print_breaks(tree)
     _print_sources(tree)
     _name_equations(tree)
+    _replace_characters(tree)
     return said
 
 
@@ -512,6 +515,14 @@ def _print_sources(tree):
             section.append(_latex(r"\end{dpsmall}"))
 
 
+def _replace_characters(tree):
+    for text in list(tree.findall(nodes.Text)):
+        new = text.astext().translate(REPLACED)
+        formula = isinstance(text.parent, nodes.math | nodes.math_block | nodes.literal_block)
+        if new != text.astext() and not formula:
+            text.parent.replace(text, nodes.Text(new))
+
+
 def _name_equations(tree):
     """Let links by the site's name of an equation arrive."""
     for equation in list(tree.findall(nodes.math_block)):
@@ -591,6 +602,8 @@ class Printed(LaTeXBuilder):
     def _page(self, name):
         """Return a page as a part of a document, with what is said to the answers of its quiz."""
         tree = self.env.get_doctree(name).deepcopy()
+        for toctree in list(tree.findall(addnodes.toctree)):
+            toctree.parent.remove(toctree)
         said = prepare(tree, self.env, name, self.config.html_baseurl)
         page = addnodes.start_of_file(docname=name)
         page.children = tree.children
