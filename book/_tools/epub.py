@@ -4,6 +4,7 @@ The pages are made as those of the PDF are (see ``printed.py``), and what the si
 page stays away. ``python book/_tools/epub.py`` builds it; it needs the package latex2mathml.
 """
 
+import html
 import importlib.util
 import os
 import re
@@ -83,7 +84,24 @@ class Epub(Epub3Builder):
         config.epub_identifier, config.epub_scheme = config.html_baseurl, "URL"
         config.epub_uid = "BookId"
         config.epub_show_urls, config.epub_tocdepth = "no", 2
+        config.html_css_files, config.html_js_files, config.html_domain_indices = [], [], False
+        self.app.registry.css_files.clear()
+        self.app.registry.js_files.clear()
         super().init()
+
+    def get_toc(self):
+        """List the printed pages, sections below their chapters."""
+        toc = printed.read_toc(self.app.srcdir)
+        pages = [page for _, _, of in printed.parts(toc) for page in of]
+        self.refnodes = [
+            {
+                "level": 1 if name == page[0] else 2,
+                "refuri": f"{name}{self.out_suffix}",
+                "text": html.escape(self.env.titles[name].astext()),
+            }
+            for page in [[toc["root"]], *pages]
+            for name in page
+        ]
 
     def get_relative_uri(self, from_, to, typ=None):
         """Return where a page is: in this book, else on the site."""

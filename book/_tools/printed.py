@@ -293,6 +293,7 @@ def _latex(text):
 
 def prepare(tree, env, name, site):
     """Make a page fit for print, in place; return what is said to the answers of its quiz."""
+    _replace_characters(tree)
     _drop_folded(tree)
     _choose_outputs(tree)
     _print_statements(tree, env, name)
@@ -303,7 +304,6 @@ def prepare(tree, env, name, site):
     _print_breaks(tree)
     _print_sources(tree)
     _name_equations(tree)
-    _replace_characters(tree)
     return said
 
 
