@@ -84,6 +84,7 @@ class Epub(Epub3Builder):
         config.epub_identifier, config.epub_scheme = config.html_baseurl, "URL"
         config.epub_uid = "BookId"
         config.epub_show_urls, config.epub_tocdepth = "no", 2
+        config.epub_tocscope, config.epub_css_files = "includehidden", []
         config.html_css_files, config.html_js_files, config.html_domain_indices = [], [], False
         self.app.registry.css_files.clear()
         self.app.registry.js_files.clear()
