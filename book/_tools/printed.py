@@ -534,13 +534,15 @@ def _name_equations(tree):
 # The index.
 
 
-def index_terms(tree):
-    """Put each use of a term of the glossary into the index, and each definition in bold."""
+def index_terms(tree, env):
+    """Put each use of a term into the index, under its name; Sphinx puts its definition there."""
+    objects = env.get_domain("std").objects
+    names = {place: name for (kind, name), (_, place) in objects.items() if kind == "term"}
     for link in list(tree.findall(nodes.reference)):
         place = f"{link.get('refuri', '')}#{link.get('refid', '')}"
         found = re.search(r"#term-([^#]+)", place)
         if found and GLOSSARY in f"{place}{link.get('refuri', '')}":
-            entry = ("single", found[1].replace("-", " "), "", None, None)
+            entry = ("single", names[f"term-{found[1]}"], "", None, None)
             link.parent.insert(
                 link.parent.index(link), addnodes.index(entries=[entry], inline=True)
             )
@@ -596,7 +598,7 @@ class Printed(LaTeXBuilder):
         for link in tree.findall(nodes.paragraph):
             if "sd-text-right" in link.get("classes", []):  # how a statement is checked
                 link.children = []
-        index_terms(tree)
+        index_terms(tree, self.env)
         return tree
 
     def _page(self, name):
