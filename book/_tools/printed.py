@@ -537,12 +537,16 @@ def _name_equations(tree):
 def index_terms(tree, env):
     """Put each use of a term into the index, under its name; Sphinx puts its definition there."""
     objects = env.get_domain("std").objects
-    names = {place: name for (kind, name), (_, place) in objects.items() if kind == "term"}
+    names = {
+        place: name
+        for (kind, name), (page, place) in objects.items()
+        if kind == "term" and page == GLOSSARY
+    }
     for link in list(tree.findall(nodes.reference)):
         place = f"{link.get('refuri', '')}#{link.get('refid', '')}"
         found = re.search(r"#term-([^#]+)", place)
         if found and GLOSSARY in f"{place}{link.get('refuri', '')}":
-            entry = ("single", names[f"term-{found[1]}"], "", None, None)
+            entry = ("single", names.get(f"term-{found[1]}", found[1]), "", None, None)
             link.parent.insert(
                 link.parent.index(link), addnodes.index(entries=[entry], inline=True)
             )
