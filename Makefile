@@ -3,8 +3,8 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full mutants mutations lint lab refresh bench browser links field translations assignments nbgrader \
-	clean FORCE
+.PHONY: help book test full mutants mutations lint lab refresh bench browser pdf epub zip links field translations \
+	assignments nbgrader clean FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -59,6 +59,15 @@ bench: .venv-bench/.ready ## measure dpnotes beside its peers, in an environment
 browser: $(READY) ## install chromium and what the browser tests need (Debian; needs root)
 	@command -v chromium >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium; }
 	$(PYTHON) -m pip install --editable '.[browser]' --constraint constraints.txt
+
+pdf: $(READY) ## print the book into _build/pdf (NAME=pate: one chapter; NAME=--chapters: each); needs LaTeX, and says which
+	@$(PYTHON) book/_tools/pdf.py $(NAME)
+
+epub: $(READY) ## write the book for readers of books into _build/dpnotes.epub; needs latex2mathml, and says so
+	@$(PYTHON) book/_tools/epub.py
+
+zip: book ## pack the site, to be read without a server or a network, into _build/dpnotes-offline.zip
+	@$(PYTHON) book/_tools/offline_zip.py
 
 links: $(READY) ## ask every link to another site whether it still answers (needs the network)
 	$(JUPYTER_BOOK) build . --path-output _build/links --builder linkcheck
