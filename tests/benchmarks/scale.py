@@ -18,7 +18,6 @@ import multiprocessing
 import os
 import statistics
 import sys
-import tempfile
 import time
 import tracemalloc
 from pathlib import Path
@@ -243,24 +242,6 @@ def dask_audit(workers):
     ):
         _report(workers)  # the workers import what they need
         return _timed(_report, workers)
-
-
-@team("the experiment with images, fixed features: workers of Dask", "units")
-def dask_experiment(workers):
-    from dask.distributed import LocalCluster
-
-    from dpnotes.experiments import symmetric_loss
-
-    few = ["--small", "--data", "cifar10", "--networks", "patches", "--seeds"]
-    with _cluster(LocalCluster, workers) as cluster, tempfile.TemporaryDirectory() as folder:
-
-        def run(seeds, name):
-            options = [*few, str(seeds), "--scheduler", cluster.scheduler_address]
-            if symmetric_loss.main([*options, "--out", str(Path(folder) / name)]):
-                raise RuntimeError("the experiment failed")
-            return seeds
-
-        return _timed(run, 2, "measured.jsonl")
 
 
 def _cluster(kind, workers):
