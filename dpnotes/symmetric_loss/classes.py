@@ -48,8 +48,8 @@ def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Ten
 
     Notes
     -----
-    The sum over the classes of |u_j - [j is the label]|, from 0 to 2 (Ghosh, Kumar and Sastry,
-    2017). Over all labels it adds up to 2 (k - 1). Its slope in score j is
+    The sum over the classes of ``|u_j - [j is the label]|``, from 0 to 2 (Ghosh, Kumar and
+    Sastry, 2017). Over all labels it adds up to 2 (k - 1). Its slope in score j is
     2 u_label (u_j - [j is the label]): next to none where the label is thought unlikely.
 
     Examples
