@@ -145,6 +145,9 @@ def _html(nodes, name):
         node.decompose()
     for node in made.find_all(id=True):
         del node["id"]
+    for node in made.find_all("pre"):
+        # What is wider than a phone is scrolled, by keys as well.
+        node["tabindex"] = "0"
     for link in made.find_all("a", href=True):
         if link["href"].startswith("#"):
             link["href"] = f"{name}.html{link['href']}"
