@@ -73,7 +73,8 @@ def test_lines_broken_elsewhere_make_nothing_stale(fresh):
 
 def test_code_that_changes_makes_stale_what_imports_it_and_nothing_else(fresh):
     change(fresh / "dpnotes" / "pate" / "votes.py", "def count_votes(", "def count_the_votes(")
-    assert stale_in(fresh) == {"pate", "deeper/pate", "solutions/pate", "use/recipes"}
+    pages = {"pate", "assignments/pate", "deeper/pate", "solutions/pate", "use/recipes"}
+    assert stale_in(fresh) == pages
 
 
 def test_what_every_module_imports_makes_every_notebook_stale(fresh):

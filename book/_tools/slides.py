@@ -145,7 +145,7 @@ def _html(nodes, name):
         node.decompose()
     for node in made.find_all(id=True):
         del node["id"]
-    for node in made.find_all("pre"):
+    for node in made.select("pre, div.math"):
         # What is wider than a phone is scrolled, by keys as well.
         node["tabindex"] = "0"
     for link in made.find_all("a", href=True):
