@@ -204,7 +204,7 @@ WRONG = {
     "a factor for equal widths": Wrong({"noise_scale": EQUAL_WIDTHS}, 8, 1, "answer", "beta is"),
     "one in N": Wrong({"release_auc": ONE_IN_N}, 8, 2, "privacy", "all records"),
     "noise for a sensitivity of one": Wrong(
-        {"release_auc": GLOBAL_NOISE}, 10, 2, "distribution", "far too much"
+        {"release_auc": GLOBAL_NOISE}, 8, 2, "distribution", "far too much"
     ),
     "Laplace noise": Wrong({"release_auc": LAPLACE}, 8, 2, "distribution", "too thin"),
     "the larger class": Wrong({"release_auc": LARGER_CLASS}, 8, 2, "privacy", "larger class"),
