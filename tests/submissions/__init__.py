@@ -16,7 +16,8 @@ from typing import NamedTuple
 class Wrong(NamedTuple):
     """A wrong answer: the functions that differ, and the grade that it has to get.
 
-    `task` is the place of a task that it fails among the tasks, `check` the check that fails there, and `words` are some of the sentence that says why.
+    `task` is the place of a task that it fails among the tasks, `check` the check that fails
+    there, and `words` are some of the sentence that says why.
     """
 
     functions: dict
