@@ -9,6 +9,8 @@ from dpnotes import datasets
 from dpnotes.experiments import billions
 from dpnotes.experiments._reports import MECHANISMS
 
+import prose
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "book" / "_generated" / "billions.md"
 FIGURE = ROOT / "book" / "_static" / "billions.svg"
@@ -117,7 +119,7 @@ def _run(largest, passes):
         ["estimated", *(f"{run['estimate'][0]:,.0f}" for run in runs)],
         ["largest error of 16, in standard deviations", *map(_deviation, runs)],
     ]
-    return _table(["", *MECHANISMS], rows)
+    return prose.table(["", *MECHANISMS], rows)
 
 
 def _deviation(run):
@@ -166,7 +168,7 @@ def _people(document):
     said += (
         "block of ten million and of what the experiment imports, whatever the number of people."
     )
-    return f"{said}\n\n{_table(head, rows)}"
+    return f"{said}\n\n{prose.table(head, rows)}"
 
 
 def _categories(found):
@@ -176,7 +178,7 @@ def _categories(found):
         rows.append([str(direct["categories"]), *times, str(-(-direct["categories"] // 8))])
     head = ["categories", *_BOTH, "bytes of a unary report"]
     said = "Nanoseconds of the processor for one person, in blocks of a million."
-    return ["### More categories", said, _table(head, rows)] if rows else []
+    return ["### More categories", said, prose.table(head, rows)] if rows else []
 
 
 def _workers(passes):
@@ -200,7 +202,7 @@ def _workers(passes):
         "processor's seconds stay what they are, so the work divides; what a second process gains "
         "on the clock depends on how much of a second core is free: here others had both."
     )
-    return ["### More workers", said, _table(head, rows)]
+    return ["### More workers", said, prose.table(head, rows)]
 
 
 def _estimate(largest):
@@ -227,11 +229,6 @@ def _estimate(largest):
 _NOT_MEASURED = "–"
 _STEPS = ("write", "count")
 _BOTH = [f"{name}: {step}" for name in MECHANISMS for step in _STEPS]
-
-
-def _table(head, rows):
-    lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _draw(document, path):

@@ -153,6 +153,12 @@ def misplaced_marks(text):
             yield number, ", ".join(names)
 
 
+def table(head, rows):
+    """Return a table in Markdown, whose columns after the first are numbers."""
+    lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def headings(text, level):
     """Return a text's headings of one level, without those in code."""
     marks = "#" * level + " "

@@ -7,6 +7,8 @@
 import json
 from pathlib import Path
 
+import prose
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results" / "scale.jsonl"
 PAGE = ROOT / "book" / "_generated" / "scale.md"
@@ -76,7 +78,7 @@ def _sizes(jobs):
             ]
         )
     head = ["job", "largest size", "time", "times a tenth's", "memory", "times a tenth's"]
-    return _table(head, rows)
+    return prose.table(head, rows)
 
 
 def _workers(teams):
@@ -89,7 +91,7 @@ def _workers(teams):
         ]
         for row in teams
     ]
-    return _table(["work", "how much", "one worker", "two workers", "times as quick"], rows)
+    return prose.table(["work", "how much", "one worker", "two workers", "times as quick"], rows)
 
 
 def _seconds(seconds):
@@ -108,11 +110,6 @@ def _bytes(size):
 
 def _short(number):
     return f"{number:.1f}" if number < 10 else f"{number:,.0f}"
-
-
-def _table(head, rows):
-    marks = [":--", *["--:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, marks, *rows])
 
 
 def draw(jobs, path=FIGURE):
