@@ -179,7 +179,7 @@ def trade_off(
     curve = np.asarray(1 - errors)
     for pair in _rows_of_pairs(rows, neighbours):
         for first, second in zip(*map(np.concatenate, (pair, pair[::-1])), strict=True):
-            np.minimum(curve, np.interp(errors, *_corners(first, second)), out=curve)
+            np.minimum(curve, _between(*_corners(first, second), errors), out=curve)
     return curve
 
 
@@ -299,3 +299,12 @@ def _corners(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray]:
     type_one = np.append(0.0, first[order].cumsum())
     type_two = np.append(second[order][::-1].cumsum()[::-1], 0.0)  # small ones keep their digits
     return np.minimum(type_one, 1.0), np.minimum(type_two, 1.0)
+
+
+def _between(type_one: NDArray, type_two: NDArray, errors: NDArray) -> NDArray[np.float64]:
+    """Return the second errors on the lines between corners, at the given first errors."""
+    right = np.minimum(np.searchsorted(type_one, errors, side="right"), len(type_one) - 1)
+    start, width = type_one[right - 1], np.diff(type_one)[right - 1]
+    # Never a slope, which overflows between corners that are a subnormal number apart.
+    share = np.where(errors < type_one[right], (errors - start) / np.where(width, width, 1), 1.0)
+    return (1 - share) * type_two[right - 1] + share * type_two[right]
