@@ -58,7 +58,7 @@ def test_no_event_and_no_coin_between_two_events_does_better_than_the_trade_off(
 
 @pytest.mark.claim("fd-thm-trade-off", "audit.trade_off", kind="enumeration")
 @given(laws(), st.sampled_from([0.0, 0.1, 1.0, 3.0]))
-@example([[5e-324, 1.0], [0.1, 0.9]], 0.0)  # a slope between these corners overflows
+@example([[1e-300, 2e-311, 1.0], [2e-313, 0.1, 0.9]], 0.0)  # slopes of its lines overflow
 def test_delta_is_read_off_the_trade_off_function(rows, epsilon):
     corners = [0.0, 1.0]
     for first, second in itertools.permutations(rows, 2):

@@ -272,6 +272,61 @@ def test_a_loss_that_cannot_be_taken_is_no_usefulness():
     assert found.check == "usefulness"
 
 
+def test_outputs_that_have_no_loss_are_counted():
+    task = laplace_task(
+        epsilon=None, distribution=None, shape=None, loss=lambda output, value: output - value
+    )
+    found = verdict("def answer(value, rng): return 'x' if rng.random() < .5 else value", task)
+    assert found.check == "usefulness"
+    assert "of them no error can be taken" in found.sentence
+
+
+NOISY_VECTORS = """
+def answer(values, rng):
+    told = [value + {noise} for value in values]
+    return {told}
+"""
+
+
+@pytest.mark.parametrize(
+    ("noise", "told", "check", "words"),
+    [
+        ("rng.normal()", "np.array(told)", "passed", ""),
+        ("3 * rng.normal()", "np.array(told)", "distribution", "by the statistic of the task"),
+        ("rng.normal()", "told[:1]", "distribution", "has none"),
+        ("rng.normal() * (2 if value > 3 else 1)", "told", "distribution", "Larger for large"),
+    ],
+)
+def test_a_vector_is_compared_by_its_statistic(noise, told, check, words):
+    task = answer_task(
+        arguments={},
+        pairs=(),
+        data=[[0.0, 4.0]],
+        epsilon=None,
+        distribution=lambda values: stats.norm(sum(values), 2**0.5),
+        statistic=lambda output, values: output[0] + output[1],
+        mistakes={"Larger for large values.": lambda values: stats.norm(sum(values), 5**0.5)},
+        shape=None,
+    )
+    source = "import numpy as np\n" + NOISY_VECTORS.format(noise=noise, told=told)
+    found = verdict(source, task)
+    assert found.check == check, found
+    assert words in found.sentence
+
+
+def test_whoever_fails_to_run_is_told_the_usual_cause():
+    task = answer_task(causes={"run": "Begin with the imports, Bob."})
+    found = verdict("def answer(truth, epsilon, rng): return nothing", task)
+    assert found.check == "run"
+    assert found.sentence.endswith("Begin with the imports, Bob.")
+
+
+def test_numbers_of_numpy_are_quoted_as_numbers():
+    task = answer_task(arguments={}, shape=(), distribution=None)
+    found = verdict("import numpy as np\ndef answer(t, rng): return (np.float64(.5), t)", task)
+    assert "returned (0.5, 0)" in found.sentence
+
+
 def test_delta_is_allowed_where_it_is_claimed():
     leaky = "def answer(truth, rng): return truth if rng.random() < 0.2 else int(rng.random() < .5)"
     task = answer_task(arguments={}, epsilon=0.05, distribution=None)

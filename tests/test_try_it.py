@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PROGRAMS = {path.stem: path for path in sorted(try_it.PROGRAMS.glob("*.py"))}
 CHAPTER, PLAYGROUND = "book/randomized_response.html", "book/use/playground.html"
 ASKED = re.compile(r'class=\\?"try-it\\?" data-try=\\?"([\w ]+)\\?"')
-LONGEST_LINE, MOST_LINES = 88, 25
+LONGEST_LINE, MOST_LINES = 88, 28
 
 in_the_browser = pytest.mark.browser
 

@@ -158,15 +158,23 @@ def _written(kind: Hashable, numbers: Iterator[float]) -> str:
         values = [_written(part, numbers) for _, part in parts]
         return "{" + _few(f"{key}: {v}" for key, v in zip(keys, values, strict=True)) + "}"
     if name is np.ndarray and len(parts) == 3 and parts[2] == 1:
-        size = math.prod(parts[1])
-        values = _few(_number(value) for value in itertools.islice(numbers, size))
-        return f"an array [{values}]" if len(parts[1]) == 1 else f"an array of shape {parts[1]}"
+        values = np.fromiter(itertools.islice(numbers, math.prod(parts[1])), dtype=float)
+        if len(parts[1]) > 2:
+            return f"an array of shape {parts[1]}"
+        return f"an array {_nested(values.reshape(parts[1]))}"
     if len(parts) == 1 and isinstance(parts[0], type):
         return _written(parts[0], numbers)
     if parts and all(type(part) is tuple and type(part[0]) is str for part in parts):
         fields = [f"{field}={_written(value, numbers)}" for field, value in parts]
         return f"{name_of(name)}({_few(fields)})"
     return f"one {_type(kind)}"
+
+
+def _nested(values: NDArray[np.float64]) -> str:
+    """Return the first numbers of an array, in as many brackets as it has axes."""
+    if values.ndim == 0:
+        return _number(float(values))
+    return f"[{_few(map(_nested, values[:7]))}]"
 
 
 def _type(kind: Hashable) -> str:

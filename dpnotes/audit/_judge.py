@@ -46,7 +46,7 @@ def judged(
 ) -> tuple[str, str]:
     """Return the first check that fails and a sentence, or "passed" and what was looked at."""
     if runs.fault:
-        return "run", f"{_capital(_printable(runs.fault))}."
+        return "run", f"{_capital(_printable(runs.fault))}. {task.causes.get('run', '')}".rstrip()
     for name, found in _checks(task, runs, share, confidence, rng):
         if found:
             return name, f"{_printable(found)} {_cause(task, runs, name)}"
@@ -65,7 +65,7 @@ def _checks(
     if task.epsilon is not None:
         yield "privacy", _privacy(task, runs, share, confidence, rng)
     if task.distribution is not None:
-        yield "distribution", _distribution(runs, task.distribution, share)
+        yield "distribution", _distribution(task, runs, task.distribution, share)
     if task.loss is not None:
         yield "usefulness", _usefulness(task, runs, share)
 
@@ -81,7 +81,7 @@ def _cause(task: Task, runs: Runs, name: str) -> str:
                 for output, (args, _) in zip(runs.answers, task.answers, strict=True)
             )
         else:
-            fits = _distribution(runs, stands_for, _LIKELY) is None
+            fits = _distribution(task, runs, stands_for, _LIKELY) is None
         if fits:
             return sentence
     return task.causes.get(name, CAUSES[name])
@@ -241,11 +241,18 @@ def _shuffled(outputs: list, rng: np.random.Generator) -> list:
     return [outputs[place] for place in rng.permutation(len(outputs))]
 
 
-def _distribution(runs: Runs, distribution: Callable, share: float) -> str | None:
+def _distribution(task: Task, runs: Runs, distribution: Callable, share: float) -> str | None:
     for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
-        stated = distribution(data)
+        stated, words, taken = distribution(data), shown(data), outputs
+        if task.statistic is not None:
+            words, taken = f"{words}, by the statistic of the task", []
+            for output in outputs:
+                try:
+                    taken.append(task.statistic(_wide(output), data))
+                except Exception:  # whatever one that was written for right outputs raises
+                    return f"On {words}, {quoted(output)} has none."
         check = _finite if isinstance(stated, Mapping) else _of_numbers
-        if found := check(shown(data), outputs, stated, share):
+        if found := check(words, taken, stated, share):
             return found
     return None
 
@@ -314,9 +321,11 @@ def _usefulness(task: Task, runs: Runs, share: float) -> str | None:
         losses = np.array([_loss(task, output, data) for output in outputs])
         hits, n = int((~(losses <= task.margin)).sum()), len(outputs)
         if _at_least(hits, n, task.beyond) < share:
+            lost = int((~np.isfinite(losses)).sum())
+            without = f"in {lost:,} of them no error can be taken, and " if lost else ""
             return (
                 f"Not as useful as promised: on {shown(data)}, the error was above "
-                f"{task.margin:.4g} in {hits:,} of {n:,} runs, and "
+                f"{task.margin:.4g} in {hits:,} of {n:,} runs, {without or 'and '}"
                 f"{n * task.beyond:,.0f} are expected at most."
             )
     return None

@@ -9,7 +9,15 @@ import numpy as np
 
 from dpnotes.audit._values import name_of
 
-_SHORT = Repr()
+
+class _Short(Repr):
+    """What is short, with numpy's numbers as Python writes its own."""
+
+    def repr1(self, value: object, level: int) -> str:
+        return super().repr1(value.item() if isinstance(value, np.generic) else value, level)
+
+
+_SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxother = 60
 
 
@@ -157,7 +165,7 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
 def shown(data: object) -> str:
     """Return data as a report quotes them: in full where that is short."""
     try:
-        words = _SHORT.repr(data.item() if isinstance(data, np.generic) else data)
+        words = _SHORT.repr(data)
     except Exception:  # too long a number, or whatever a class of the caller's raises
         return f"one of type {name_of(type(data))}"
     return " ".join(words.split())

@@ -45,6 +45,9 @@ class Task:
         Returns the stated distribution of the output on a data set: a mapping of outputs to
         probabilities where there are few (an array or a list stands there as a tuple), else a
         distribution of numbers with `cdf`, such as scipy's, and `pmf` where they are on a grid.
+    statistic : callable or None, default None
+        ``statistic(output, data set)`` is what `distribution` and `mistakes` state the distribution
+        of, such as one number of a vector or its largest; None states that of the whole output.
     loss : callable or None, default None
         ``loss(output, data set)`` is how far off an output is, for the demand on usefulness.
     margin : float, default 0.0
@@ -60,7 +63,7 @@ class Task:
         Of usual mistakes: a sentence that teaches, and what stands for `distribution`, or for the
         right answer to arguments, where the mistake was made. What fits is said.
     causes : mapping, optional
-        Of the checks "answer", "shape", "rng", "privacy", "distribution" and "usefulness": a
+        Of the checks "run", "answer", "shape", "rng", "privacy", "distribution" and "usefulness": a
         sentence that names the usual cause here, for a submission that fails it.
     blocked : iterable of str, default ("dpnotes",)
         Modules that the submission must not import, with all that is in them.
@@ -104,6 +107,7 @@ class Task:
     epsilon: float | None = None
     delta: float = 0.0
     distribution: Callable | None = None
+    statistic: Callable | None = None
     loss: Callable | None = None
     margin: float = 0.0
     beyond: float = 0.05
@@ -147,7 +151,7 @@ class Task:
             raise TypeError(f"says must be a sentence, got {type(self.says).__name__}")
         for name in ("arguments", "mistakes", "causes"):
             kept[name] = _check_mapping(name, getattr(self, name))
-        for name in ("distribution", "loss"):
+        for name in ("distribution", "statistic", "loss"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise TypeError(f"{name} must be callable or None")
         if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):

@@ -59,13 +59,14 @@ class Experiment(NamedTuple):
         Given the command line, what the first line of the file says.
     prepare : callable
         Given these two, makes what all units rest on, and returns what the file says of it.
-    basis : callable
-        Given the command line, what all units rest on, as it is sent along with each of them.
     list_units : callable
         Given the command line and what the file says of all units, the units to measure.
     measure : callable
         Given a unit, the command line and the basis, what its line has besides its name and
         provenance.
+    basis : callable
+        Given the command line, what all units rest on, as it is sent along with each of them; by
+        default nothing is.
     """
 
     layout: Layout
@@ -74,9 +75,9 @@ class Experiment(NamedTuple):
     add_options: Callable[[argparse.ArgumentParser], None]
     head: Callable[[argparse.Namespace], dict[str, Any]]
     prepare: Callable[[argparse.Namespace, Callable], dict[str, Any]]
-    basis: Callable[[argparse.Namespace], Any]
     list_units: Callable[[argparse.Namespace, dict[str, Any]], list[Unit]]
     measure: Callable[[Unit, argparse.Namespace, Any], dict[str, Any]]
+    basis: Callable[[argparse.Namespace], Any] = lambda chosen: None
 
 
 @cache

@@ -45,7 +45,8 @@ class Layout(NamedTuple):
     names : tuple of str
         The entries of a row that tell it from the others of its unit.
     lists : tuple of str
-        The entries of a set-up that only say which rows there are: they decide no number.
+        The entries of a set-up that only say which rows there are, in the order of `names`: they
+        decide no number.
     """
 
     experiment: str
@@ -60,6 +61,14 @@ class Layout(NamedTuple):
     def name(self, row: dict[str, Any]) -> str:
         """Return in one string which row of its unit it is."""
         return _canonical([row[name] for name in self.names])
+
+    def listed(self, plan: NamedTuple, rows: Iterable[NamedTuple]) -> dict[str, tuple]:
+        """Return those entries of a plan's lists that some of its rows are made of."""
+        found = {}
+        for entries, name in zip(self.lists, self.names, strict=True):
+            made_of = {getattr(row, name) for row in rows}
+            found[entries] = tuple(entry for entry in getattr(plan, entries) if entry in made_of)
+        return found
 
 
 class Unit(NamedTuple):

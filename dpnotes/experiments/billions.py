@@ -219,7 +219,6 @@ EXPERIMENT = _runs.Experiment(
     add_options=_add_options,
     head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
     prepare=lambda chosen, call: {},
-    basis=lambda chosen: None,
     list_units=list_units,
     measure=measure,
 )

@@ -498,18 +498,7 @@ def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> dict[str, 
     rows = measure(plan, seed, images, runs=runs, device=chosen.device, checkpoint=checkpoint)
     if checkpoint:
         checkpoint.unlink(missing_ok=True)
-    return {"setup": _setup(_only(plan, runs)), "runs": rows}
-
-
-def _only(plan: Plan, runs: Sequence[Run]) -> Plan:
-    """Return a plan that lists what some of its runs are made of."""
-    found = {"losses": "loss", "objectives": "objective", "epsilons": "epsilon"}
-    return plan._replace(
-        **{
-            lists: tuple(x for x in getattr(plan, lists) if x in {getattr(r, one) for r in runs})
-            for lists, one in found.items()
-        }
-    )
+    return {"setup": _setup(plan._replace(**LAYOUT.listed(plan, runs))), "runs": rows}
 
 
 def _checkpoint(unit: Unit, folder: Path | None) -> Path | None:
@@ -540,10 +529,6 @@ def _prepare(chosen: argparse.Namespace, _: Callable) -> dict[str, Any]:
     return {}
 
 
-def _basis(_: argparse.Namespace) -> None:
-    """Let a unit rest on the images alone, which each process loads for itself."""
-
-
 EXPERIMENT = _runs.Experiment(
     layout=LAYOUT,
     description="Train through private labels with every loss, and measure.",
@@ -551,7 +536,6 @@ EXPERIMENT = _runs.Experiment(
     add_options=_add_options,
     head=_head,
     prepare=_prepare,
-    basis=_basis,
     list_units=_list_units,
     measure=_measure_unit,
 )

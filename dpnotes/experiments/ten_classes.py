@@ -369,18 +369,7 @@ def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> dict[str, 
     images = _images(chosen.images)
     plan = _plan(chosen)
     rows = measure(plan, unit.key["seed"], images, runs=runs, device=chosen.device)
-    return {"setup": _setup(_only(plan, runs)), "runs": rows}
-
-
-def _only(plan: Plan, runs: Sequence[Run]) -> Plan:
-    """Return a plan that lists what some of its runs are made of."""
-    found = {"losses": "loss", "epsilons": "epsilon", "learning_rates": "learning_rate"}
-    return plan._replace(
-        **{
-            lists: tuple(x for x in getattr(plan, lists) if x in {getattr(r, one) for r in runs})
-            for lists, one in found.items()
-        }
-    )
+    return {"setup": _setup(plan._replace(**LAYOUT.listed(plan, runs))), "runs": rows}
 
 
 @cache
@@ -396,10 +385,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", help="the images as one .npz (default: from dpnotes.datasets)")
 
 
-def _basis(_: argparse.Namespace) -> None:
-    """Let a unit rest on the images alone, which each process loads for itself."""
-
-
 EXPERIMENT = _runs.Experiment(
     layout=LAYOUT,
     description="Train on all ten classes through private labels, and measure.",
@@ -407,7 +392,6 @@ EXPERIMENT = _runs.Experiment(
     add_options=_add_options,
     head=_head,
     prepare=lambda chosen, call: {},
-    basis=_basis,
     list_units=_list_units,
     measure=_measure_unit,
 )

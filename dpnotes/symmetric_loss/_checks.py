@@ -9,11 +9,7 @@ _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 def check_margin(margin: torch.Tensor) -> torch.Tensor:
     """Return margins, or refuse what is no tensor of floats."""
-    if not isinstance(margin, torch.Tensor):
-        raise TypeError(f"margin must be a tensor, got {type(margin).__name__}")
-    if not margin.is_floating_point():
-        raise TypeError(f"margin must be floats, got {margin.dtype}")
-    return margin
+    return _check_floats("margin", _check_tensor("margin", margin))
 
 
 def check_barrier(b: float, r: float) -> tuple[float, float]:
@@ -24,11 +20,8 @@ def check_barrier(b: float, r: float) -> tuple[float, float]:
 
 def check_classes(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return scores of classes, and labels as integers of 64 bits, or refuse them."""
-    for name, value in {"logits": logits, "labels": labels}.items():
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    if not logits.is_floating_point():
-        raise TypeError(f"logits must be floats, got {logits.dtype}")
+    logits, labels = _check_tensor("logits", logits), _check_tensor("labels", labels)
+    logits = _check_floats("logits", logits)
     if logits.ndim == 0 or logits.shape[-1] < 2:
         raise ValueError(f"logits must have two classes or more, got shape {tuple(logits.shape)}")
     if labels.dtype not in _INTEGERS:
@@ -40,3 +33,15 @@ def check_classes(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Ten
     if not bool(((labels >= 0) & (labels < categories)).all()):
         raise ValueError(f"labels must be in [0, {categories}); a record is not")
     return logits, labels
+
+
+def _check_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    return value
+
+
+def _check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
+    if not value.is_floating_point():
+        raise TypeError(f"{name} must be floats, got {value.dtype}")
+    return value

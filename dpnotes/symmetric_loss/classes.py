@@ -10,18 +10,12 @@ import torch
 
 from dpnotes._checks import check_probability, check_real
 from dpnotes.symmetric_loss._checks import check_classes
+from dpnotes.symmetric_loss._documented import documented
 
 ClassLoss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def _of_classes(loss: ClassLoss) -> ClassLoss:
-    """Write into the documentation of a loss what all losses of classes share."""
-    sentence, _, rest = (loss.__doc__ or "").partition("\n\n")
-    loss.__doc__ = f"{sentence}\n\n{_SHARED}\n{rest}"
-    return loss
-
-
-_SHARED = """\
+_of_classes = documented("""\
     Parameters
     ----------
     logits : Tensor of floats, shape (..., k)
@@ -39,7 +33,7 @@ _SHARED = """\
     ValueError, TypeError
         If there are fewer than two classes, the shapes do not fit, a label is out of range, or a
         tensor is of the wrong kind.
-"""
+""")
 
 
 @_of_classes

@@ -8,18 +8,12 @@ from torch.nn import functional
 
 from dpnotes._checks import check_probability
 from dpnotes.symmetric_loss._checks import check_barrier, check_margin
+from dpnotes.symmetric_loss._documented import documented
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 
 
-def _of_margin(loss: Loss) -> Loss:
-    """Write into the documentation of a loss what all losses of one margin share."""
-    sentence, _, rest = (loss.__doc__ or "").partition("\n\n")
-    loss.__doc__ = f"{sentence}\n\n{_SHARED}\n{rest}"
-    return loss
-
-
-_SHARED = """\
+_of_margin = documented("""\
     Parameters
     ----------
     margin : Tensor of floats
@@ -34,7 +28,7 @@ _SHARED = """\
     ------
     TypeError
         If `margin` is not a tensor of floats.
-"""
+""")
 
 
 def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) -> torch.Tensor:

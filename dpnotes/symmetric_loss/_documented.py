@@ -1,0 +1,17 @@
+"""What several functions share in their documentation, written once."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+Function = TypeVar("Function", bound=Callable)
+
+
+def documented(shared: str) -> Callable[[Function], Function]:
+    """Return a decorator that writes sections behind the first sentence of a docstring."""
+
+    def write(function: Function) -> Function:
+        sentence, _, rest = (function.__doc__ or "").partition("\n\n")
+        function.__doc__ = f"{sentence}\n\n{shared}\n{rest}"
+        return function
+
+    return write
