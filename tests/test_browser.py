@@ -5,7 +5,7 @@ Needs the site in _build/html (``make book``) and Debian's chromium with playwri
 """
 
 import pytest
-from visits import PAGES, PHONE, serious_violations, wait_until
+from visits import LAPTOP, PAGES, PHONE, serious_violations, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -85,6 +85,39 @@ def test_no_table_needs_scrolling_on_a_laptop(kept, path):
     visitor = kept(path)
     visitor.dress()
     assert visitor.page.evaluate(WIDE_TABLES) == []
+
+
+# Counted when the page has been drawn anew.
+CUES = """() => new Promise((told) => requestAnimationFrame(() => requestAnimationFrame(() => told(
+  [...document.querySelectorAll(".slide-cue")].filter((cue) => cue.checkVisibility()).length))))"""
+
+# A formula's comma, and where it stands: lower than the formula, if a line begins with it.
+TORN = """() => [...document.querySelectorAll(".bd-article span.math")].flatMap((formula) => {
+  const after = formula.nextSibling;
+  if (after?.nodeType !== Node.TEXT_NODE || !/^[,.;:!?)]/.test(after.data)) return [];
+  if (!formula.checkVisibility() || formula.closest("details:not([open])")) return [];
+  const range = document.createRange();
+  range.setStart(after, 0);
+  range.setEnd(after, 1);
+  const torn = range.getBoundingClientRect().top > formula.getBoundingClientRect().bottom - 2;
+  return torn ? [formula.parentElement.innerText] : [];
+})"""
+
+
+@every_page
+def test_on_a_phone_no_line_begins_with_the_comma_after_a_formula(kept, path):
+    visitor = kept(path)
+    visitor.dress(viewport=PHONE)
+    assert visitor.page.evaluate(TORN) == []
+
+
+@every_page
+def test_a_table_says_so_where_it_scrolls(kept, path):
+    visitor = kept(path)
+    for viewport in (PHONE, LAPTOP):
+        visitor.dress(viewport=viewport)
+        scrolling = len(visitor.page.evaluate(WIDE_TABLES))
+        assert visitor.page.evaluate(CUES) == scrolling
 
 
 @every_page

@@ -1,10 +1,45 @@
-// A box that scrolls must be reachable by keyboard.
+// A box that scrolls must be reachable by keyboard, and a table says that there is more of it.
 document.addEventListener("DOMContentLoaded", () => {
   const boxes = ".cell_output pre, .cell_input pre, .cell_output, .pst-scrollable-table-container, div.math";
+  const words = document.documentElement.lang.startsWith("zh") ? "左右滑动" : "slide the table";
+  const mark = (box) => {
+    const scrolls = box.scrollWidth > box.clientWidth;
+    if (scrolls && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+    if (!box.querySelector("table")) return;
+    const cue = box.previousElementSibling?.matches(".slide-cue") ? box.previousElementSibling : null;
+    if (!scrolls) return cue?.remove();
+    if (cue) return;
+    const said = document.createElement("div");
+    said.className = "slide-cue";
+    said.ariaHidden = "true";
+    said.textContent = `${words} ↔`;
+    box.before(said);
+  };
+  // Formulas and letters come later, and a phone is turned.
+  const watch = new ResizeObserver((seen) => {
+    for (const { target } of seen) mark(target.matches(boxes) ? target : target.closest(boxes));
+  });
   for (const box of document.querySelectorAll(boxes)) {
-    if (box.scrollWidth > box.clientWidth && !box.hasAttribute("tabindex")) {
-      box.tabIndex = 0;
-    }
+    mark(box);
+    watch.observe(box);
+    for (const table of box.querySelectorAll("table")) watch.observe(table);
+  }
+});
+
+// A formula is one box: a line might break before the comma that follows it, or after a bracket.
+document.addEventListener("DOMContentLoaded", () => {
+  const part = (node, pattern) => (node?.nodeType === Node.TEXT_NODE && node.data.match(pattern)?.[0]) || "";
+  for (const formula of document.querySelectorAll(".bd-article span.math")) {
+    const { previousSibling: before, nextSibling: after } = formula;
+    const opening = part(before, /[([“‘（]+$/);
+    const closing = part(after, /^(?:['’]s\b|[-‐,.;:!?)\]%”’，。；：！？、）])+/);
+    if (!opening && !closing) continue;
+    if (opening) before.data = before.data.slice(0, -opening.length);
+    if (closing) after.data = after.data.slice(closing.length);
+    const whole = document.createElement("span");
+    whole.className = "unbroken";
+    formula.replaceWith(whole);
+    whole.append(opening, formula, closing);
   }
 });
 

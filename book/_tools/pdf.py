@@ -1,7 +1,8 @@
 """Print the book, or a chapter, as PDF: ``_build/pdf/NAME.pdf``.
 
 ``python book/_tools/pdf.py`` prints the whole book, ``python book/_tools/pdf.py pate audit`` these
-two chapters, and ``--chapters`` each. What the pages look like is in ``printed.py`` and in
+two chapters, and ``--chapters`` each. Notebooks hold their figures as dots; with ``--vectors`` they
+are run again, in a copy, for figures of lines. What the pages look like is in ``printed.py`` and in
 ``book/_print/preamble.tex``; this file checks what is needed, and runs Sphinx and LaTeX.
 """
 
@@ -11,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -30,13 +32,16 @@ STYLES = {
     "unicode-math.sty": "texlive-xetex",
     "tabulary.sty": "texlive-latex-extra",
     "tcolorbox.sty": "texlive-latex-extra",
-    "texgyrepagella-regular.otf": "texlive-fonts-recommended",
+    "texgyrepagella-regular.otf": "fonts-texgyre",
+    "texgyrepagella-math.otf": "fonts-texgyre-math",
 }
 PACKAGES = [
     "texlive-xetex",
     "texlive-latex-recommended",
     "texlive-latex-extra",
     "texlive-fonts-recommended",
+    "fonts-texgyre",
+    "fonts-texgyre-math",
     "fonts-dejavu-core",
     "latexmk",
     "xindy",
@@ -74,6 +79,41 @@ def _run(command, **options):
 def date_of_change(root=ROOT):
     """Return when the book was changed last, in seconds: the same pages make the same file."""
     return _run(["git", "-C", str(root), "log", "-1", "--format=%ct"]).stdout.strip() or "0"
+
+
+def draw(names, root):
+    """Run the notebooks of these books and chapters where they are, for figures of lines."""
+    import joblib
+
+    settings = root / "_build" / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('c.InlineBackend.figure_formats = {"pdf", "png"}\n', encoding="utf-8")
+    os.environ["IPYTHONDIR"] = str(settings.parents[1])
+    paths = [root / f"{page}.ipynb" for page in _pages(names)]
+    drawn = [path for path in paths if path.exists() and '"image/png"' in path.read_text("utf-8")]
+    joblib.Parallel(n_jobs=-1)(joblib.delayed(_draw)(path, root) for path in drawn)
+
+
+def _draw(path, root):
+    import refresh
+
+    refresh.write(path, refresh.execute(path, root=root))
+
+
+def _pages(names):
+    """Return the pages of these books and chapters."""
+    import printed
+
+    toc = printed.read_toc(ROOT)
+    chapters = printed.chapters(toc)
+    whole = [name for _, _, of in printed.parts(toc) for pages in of for name in pages]
+    return [page for name in names for page in (whole if name == BOOK else chapters[name])]
+
+
+def copy(folder, root=ROOT):
+    """Copy the book and what its notebooks need."""
+    unneeded = shutil.ignore_patterns("_build", ".*", "__pycache__")
+    return Path(shutil.copytree(root, folder, ignore=unneeded, dirs_exist_ok=True))
 
 
 def write(names, root=ROOT):
@@ -129,6 +169,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description="Print the book, or chapters, as PDF.")
     parser.add_argument("names", nargs="*", help="chapters, such as pate; none prints the book")
     parser.add_argument("--chapters", action="store_true", help="print each chapter")
+    vectors = "run the notebooks, for figures of lines (some ten minutes for the book)"
+    parser.add_argument("--vectors", action="store_true", help=vectors)
     options = parser.parse_args(arguments)
     names = _asked(options, parser)
     absent = missing()
@@ -136,7 +178,13 @@ def main(arguments=None):
         sys.exit(
             f"To print, {', '.join(absent)} is missing. On Debian or Ubuntu, as root:\n  {INSTALL}"
         )
-    return 0 if _print(names) else 1
+    os.environ.setdefault("SOURCE_DATE_EPOCH", date_of_change())
+    if not options.vectors:
+        return 0 if _print(names) else 1
+    with tempfile.TemporaryDirectory() as folder:
+        root = copy(folder)
+        draw(names, root)
+        return 0 if _print(names, root) else 1
 
 
 def _asked(options, parser):
@@ -149,10 +197,9 @@ def _asked(options, parser):
     return list(known) if options.chapters else options.names or [BOOK]
 
 
-def _print(names):
+def _print(names, root=ROOT):
     start = time.monotonic()
-    os.environ.setdefault("SOURCE_DATE_EPOCH", date_of_change())
-    if not write(names):
+    if not write(names, root):
         return False
     PDF.mkdir(parents=True, exist_ok=True)
     all_well = True

@@ -242,7 +242,7 @@ WRONG = {
     "coordinate by coordinate": Wrong(
         {"clip": BY_COORDINATE}, 10, 1, "answer", "each coordinate is clipped"
     ),
-    "a row of zeros divided by 0": Wrong({"clip": DIVIDED_BY_ZERO}, 4, 1, "answer", "row of zeros"),
+    "a row of zeros divided by 0": Wrong({"clip": DIVIDED_BY_ZERO}, 5, 1, "answer", "row of zeros"),
     "a record added": Wrong({"step_delta": ADDED}, 10, 2, "answer", "for a record that is added"),
     "a pair moved by 2": Wrong({"step_delta": MOVED_TWICE}, 10, 2, "answer", "from -1 to 1"),
     "no clipping": Wrong({"noisy_step": UNCLIPPED}, 6, 3, "privacy", "step without clipping"),
