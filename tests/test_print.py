@@ -1,5 +1,6 @@
 """What the printed book and the zip of the site make of the pages."""
 
+import base64
 import io
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import zipfile
 from xml.etree import ElementTree
 
 import epub
+import nbformat
 import offline_zip
 import pdf
 import printed
@@ -199,6 +201,23 @@ def test_a_chapter_that_does_not_exist_is_refused(capsys):
     with pytest.raises(SystemExit):
         pdf.main(["nothing"])
     assert "no such chapter: nothing" in capsys.readouterr().err
+
+
+def test_figures_are_drawn_again_as_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf, "_pages", lambda names: ["book/page", "book/words"])
+    monkeypatch.setenv("IPYTHONDIR", "")
+    dots = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain": ""})
+    plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+    for name, outputs in {"page": [dots], "words": []}.items():
+        cell = nbformat.v4.new_code_cell(plot, outputs=outputs)
+        path = tmp_path / "book" / f"{name}.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    pdf.draw(["page"], tmp_path)
+    [drawn] = nbformat.read(tmp_path / "book" / "page.ipynb", 4).cells[0].outputs
+    assert base64.b64decode(drawn.data["application/pdf"]).startswith(b"%PDF")
+    # What has no figure is not run.
+    assert nbformat.read(tmp_path / "book" / "words.ipynb", 4).cells[0].outputs == []
 
 
 def test_a_formula_becomes_mathml_that_every_reader_can_parse():

@@ -1,12 +1,15 @@
 """Print the book, or a chapter, as PDF: ``_build/pdf/NAME.pdf``.
 
 ``python book/_tools/pdf.py`` prints the whole book, ``python book/_tools/pdf.py pate audit`` these
-two chapters, and ``--chapters`` each. Notebooks hold their figures as dots; with ``--vectors`` they
-are run again, in a copy, for figures of lines. What the pages look like is in ``printed.py`` and in
-``book/_print/preamble.tex``; this file checks what is needed, and runs Sphinx and LaTeX.
+two chapters, and ``--chapters`` each. Notebooks hold their figures as dots, so they are run again,
+in a copy, for figures of lines; ``--stored`` takes them as they are. What the pages look like is in
+``printed.py`` and in ``book/_print/preamble.tex``; this file checks what is needed, and runs Sphinx
+and LaTeX.
 """
 
 import argparse
+import contextlib
+import io
 import os
 import re
 import shutil
@@ -91,13 +94,15 @@ def draw(names, root):
     os.environ["IPYTHONDIR"] = str(settings.parents[1])
     paths = [root / f"{page}.ipynb" for page in _pages(names)]
     drawn = [path for path in paths if path.exists() and '"image/png"' in path.read_text("utf-8")]
+    print(f"running {len(drawn)} notebooks for their figures ...", flush=True)
     joblib.Parallel(n_jobs=-1)(joblib.delayed(_draw)(path, root) for path in drawn)
 
 
 def _draw(path, root):
     import refresh
 
-    refresh.write(path, refresh.execute(path, root=root))
+    with contextlib.redirect_stdout(io.StringIO()):
+        refresh.write(path, refresh.execute(path, root=root))
 
 
 def _pages(names):
@@ -169,8 +174,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description="Print the book, or chapters, as PDF.")
     parser.add_argument("names", nargs="*", help="chapters, such as pate; none prints the book")
     parser.add_argument("--chapters", action="store_true", help="print each chapter")
-    vectors = "run the notebooks, for figures of lines (some ten minutes for the book)"
-    parser.add_argument("--vectors", action="store_true", help=vectors)
+    stored = "take the figures that the notebooks hold, as dots, which is quicker"
+    parser.add_argument("--stored", action="store_true", help=stored)
     options = parser.parse_args(arguments)
     names = _asked(options, parser)
     absent = missing()
@@ -179,7 +184,7 @@ def main(arguments=None):
             f"To print, {', '.join(absent)} is missing. On Debian or Ubuntu, as root:\n  {INSTALL}"
         )
     os.environ.setdefault("SOURCE_DATE_EPOCH", date_of_change())
-    if not options.vectors:
+    if options.stored:
         return 0 if _print(names) else 1
     with tempfile.TemporaryDirectory() as folder:
         root = copy(folder)
