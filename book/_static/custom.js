@@ -1,13 +1,14 @@
 // A box that scrolls must be reachable by keyboard, and a table says that there is more of it.
 document.addEventListener("DOMContentLoaded", () => {
-  const boxes = ".cell_output pre, .cell_input pre, .cell_output, .pst-scrollable-table-container, div.math";
+  const boxes =
+    ".cell_output pre, .cell_input pre, .cell_output, .output.text_html, .pst-scrollable-table-container, div.math";
   const words = document.documentElement.lang.startsWith("zh") ? "左右滑动" : "slide the table";
   const mark = (box) => {
-    const scrolls = box.scrollWidth > box.clientWidth;
-    if (scrolls && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+    const hidden = box.scrollWidth - box.clientWidth;
+    if (hidden > 0 && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     if (!box.querySelector("table")) return;
     const cue = box.previousElementSibling?.matches(".slide-cue") ? box.previousElementSibling : null;
-    if (!scrolls) return cue?.remove();
+    if (hidden <= 2) return cue?.remove();  // no more than an edge
     if (cue) return;
     const said = document.createElement("div");
     said.className = "slide-cue";
