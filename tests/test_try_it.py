@@ -14,11 +14,13 @@ import refresh
 import try_it
 from visits import PHONE, SITE, absent, serious_violations, wait_until
 
+from dpnotes import noisy_gradient_descent
+
 ROOT = Path(__file__).parents[1]
 PROGRAMS = {path.stem: path for path in sorted(try_it.PROGRAMS.glob("*.py"))}
 CHAPTER, PLAYGROUND = "book/randomized_response.html", "book/use/playground.html"
 ASKED = re.compile(r'class=\\?"try-it\\?" data-try=\\?"([\w ]+)\\?"')
-LONGEST_LINE, MOST_LINES = 88, 28
+LONGEST_LINE, MOST_LINES = 88, 29
 
 in_the_browser = pytest.mark.browser
 
@@ -53,6 +55,12 @@ def test_a_program_is_short_has_a_title_and_audits_itself(name):
     assert len(lines) <= MOST_LINES
     assert max(map(len, lines)) <= LONGEST_LINE
     assert "dpnotes.audit" in source(name)
+
+
+def test_the_noisy_step_claims_what_it_costs():
+    [claim] = re.findall(r"^EPSILON = ([\d.]+)", source("noisy_gradient_descent"), re.M)
+    cost = float(noisy_gradient_descent.cost(1.0, 0.5, 1, 0.01))
+    assert cost <= float(claim) < cost + 1e-4
 
 
 def test_every_program_is_in_a_box_and_every_box_has_its_programs():

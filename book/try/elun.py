@@ -1,4 +1,4 @@
-# One private weight: fitted for the noise to come, and told with fresh noise
+# One private weight: fitted for the noise to come, and released with fresh noise
 from functools import cache
 
 import numpy as np
@@ -11,8 +11,8 @@ DRAWS = np.random.default_rng(0).laplace(scale=SCALE, size=200)  # made once
 
 
 @cache
-def fit(margins):  # of each record, its label times its feature
-    z, low, high = np.clip(margins, -1, 1), -9.0, 9.0
+def fit(records):  # of each, its label times its feature
+    z, low, high = np.clip(records, -1, 1), -9.0, 9.0
     for _ in range(45):
         w = (low + high) / 2
         slope = LAM * w - (z / (1 + np.exp(np.outer(w + DRAWS, z)))).mean()
@@ -20,9 +20,10 @@ def fit(margins):  # of each record, its label times its feature
     return w
 
 
-def private_weight(margins, rng):
-    return fit(margins) + rng.laplace(scale=SCALE)
+def private_weight(records, rng):
+    return fit(tuple(records)) + rng.laplace(scale=SCALE)
 
 
 pairs = [((1, 1, 1, 1), (1, 1, 1, -1)), ((0, 0, 0, 9), (0, 0, 0, -9))]
-print(report(private_weight, EPSILON, pairs, trials=5000, rng=1))
+found = report(private_weight, EPSILON, pairs, trials=5000, rng=1)
+print(found)

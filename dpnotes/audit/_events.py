@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpnotes.audit._values import name_of
 
 _FEW = 3  # outputs that are listed rather than described
 _COLUMNS = 256  # numbers of an output that are looked at one by one
+_DIGITS = 5  # numbers that stand for one of any precision
 _MANY = 12  # ranges of a number that are described at all
 
 
@@ -98,7 +100,9 @@ def _named(values: NDArray[np.float64], ranges: list[tuple[int, int]]) -> str:
     widest = sorted(ranges, key=lambda span: span[0] - span[1])
     named = [_span(values, *span) for span in widest[:_FEW]]
     more = len(ranges) - len(named)
-    return " or ".join(named) + (f" or in one of {more} smaller ranges" if more else "")
+    if more:
+        named.append("in a smaller range" if more == 1 else f"in one of {more} smaller ranges")
+    return " or ".join(named)
 
 
 def _span(values: NDArray[np.float64], start: int, end: int) -> str:
@@ -167,7 +171,28 @@ def _written(kind: Hashable, numbers: Iterator[float]) -> str:
     if parts and all(type(part) is tuple and type(part[0]) is str for part in parts):
         fields = [f"{field}={_written(value, numbers)}" for field, value in parts]
         return f"{name_of(name)}({_few(fields)})"
+    # What is not written takes its numbers with it, or the next would be written with them.
+    deque(itertools.islice(numbers, _count(kind)), maxlen=0)
     return f"one {_type(kind)}"
+
+
+def _count(kind: Hashable) -> int:
+    """Return how many numbers reading an output took from it."""
+    if isinstance(kind, type):
+        return 1
+    name, *parts = kind
+    if parts == ["digits"]:
+        return _DIGITS
+    if name is np.ndarray:
+        _, shape, *parts = parts
+        if len(parts) == 1 and type(parts[0]) is int:
+            return parts[0] * math.prod(shape)
+    if name is dict:
+        return sum(_count(part) for _, part in parts)
+    if name in (str, bytes, type(None), set, frozenset, "raised"):
+        return 0
+    named = (part[1] if type(part) is tuple and type(part[0]) is str else part for part in parts)
+    return sum(_count(part) for part in named if isinstance(part, type | tuple))
 
 
 def _nested(values: NDArray[np.float64]) -> str:

@@ -179,10 +179,13 @@ def grade(
     share = (1 - confidence) / max(1, sum(task.tests for task in tasks))
     for task in tasks:
         _check_trials(task, share)
-    verdicts, reached = [], []
+    verdicts, reached, endless, waited = [], [], None, 0.0
     for task in tasks:
         job = job_of(task, cells, rng, hidden=places, isolation=isolation)
-        stored = collected(job)
+        # Cells that did not end would take as long again for each task.
+        stored = endless if endless and task.seconds <= waited else collected(job)
+        if stored.is_endless:
+            endless, waited = stored, max(waited, task.seconds)
         check, sentence = judged(task, Runs(task, job, stored), share, confidence, rng)
         points = task.points if check == "passed" else 0.0
         verdicts.append(Verdict(task.function, points, task.points, check, sentence))
@@ -223,8 +226,20 @@ def _cells(submission: str | os.PathLike) -> list[str]:
         cells = json.loads(text)["cells"]
         sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError("submission must be a notebook, and it cannot be read as one") from error
+        raise ValueError(f"submission must be a notebook, and {_seen(text)}") from error
     return [_without_magic(source) for source in sources]
+
+
+def _seen(text: str) -> str:
+    """Return what a file is that is no notebook, as far as its first letters tell."""
+    start = text.lstrip()[:100].lower()
+    if not start:
+        return "it is empty"
+    if start.startswith(("<!doctype", "<html")):
+        return "it is a page of HTML"
+    if start.startswith("{") and '"worksheets"' in text:
+        return "it is one of format 3: open it in Jupyter, and save it"
+    return "it cannot be read as one"
 
 
 def _without_magic(source: str) -> str:

@@ -7,6 +7,7 @@ error that it may make on a right submission.
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,7 @@ from dpnotes.audit._task import Runs, Task
 
 _LONGEST = 160  # characters of an output that are quoted
 _MOST = 1000  # characters of a sentence that quotes a submission
+_ROUNDED = 1e-6  # by which stated probabilities may miss their sum
 _LIKELY = 1e-3  # a mistake that fits no worse than this is named
 CAUSES = {
     "answer": "Put small numbers in by hand, and compare with the definition.",
@@ -46,8 +48,15 @@ def judged(
 ) -> tuple[str, str]:
     """Return the first check that fails and a sentence, or "passed" and what was looked at."""
     if runs.fault:
-        return "run", f"{_capital(_printable(runs.fault))}. {task.causes.get('run', '')}".rstrip()
+        fault = _printable(runs.fault)
+        fault = fault if fault.startswith(task.function) else _capital(fault)
+        return "run", f"{fault}. {task.causes.get('run', '')}".rstrip()
     for name, found in _checks(task, runs, share, confidence, rng):
+        if found and _returned_nothing(runs):
+            return name, (
+                f"{task.function} returned None whenever it was called: it is not written yet, or "
+                "it lacks a return."
+            )
         if found:
             return name, f"{_printable(found)} {_cause(task, runs, name)}"
     return "passed", _passed(task, share)
@@ -65,9 +74,15 @@ def _checks(
     if task.epsilon is not None:
         yield "privacy", _privacy(task, runs, share, confidence, rng)
     if task.distribution is not None:
+        for data in runs.data_sets:
+            _check_stated(shown(data), task.distribution(data))
         yield "distribution", _distribution(task, runs, task.distribution, share)
     if task.loss is not None:
         yield "usefulness", _usefulness(task, runs, share)
+
+
+def _returned_nothing(runs: Runs) -> bool:
+    return all(output is None for outputs in [runs.answers, *runs.outputs] for output in outputs)
 
 
 def _cause(task: Task, runs: Runs, name: str) -> str:
@@ -75,16 +90,21 @@ def _cause(task: Task, runs: Runs, name: str) -> str:
     # Whatever its distribution, a shape and a generator are right or wrong by themselves.
     mistakes = task.mistakes if name not in ("shape", "rng") else {}
     for sentence, stands_for in mistakes.items():
-        if task.answers:
-            fits = all(
-                _is_answer(output, stands_for(*args), task.tolerance)
-                for output, (args, _) in zip(runs.answers, task.answers, strict=True)
-            )
-        else:
-            fits = _distribution(task, runs, stands_for, _LIKELY) is None
-        if fits:
+        if _fits(task, runs, stands_for):
             return sentence
     return task.causes.get(name, CAUSES[name])
+
+
+def _fits(task: Task, runs: Runs, stands_for: Callable) -> bool:
+    """Whether outputs are what a mistake stands for; one that cannot be computed fits nothing."""
+    with suppress(ArithmeticError, LookupError, ValueError):
+        if not task.answers:
+            return _distribution(task, runs, stands_for, _LIKELY) is None
+        return all(
+            _is_answer(output, stands_for(*args), task.tolerance)
+            for output, (args, _) in zip(runs.answers, task.answers, strict=True)
+        )
+    return False
 
 
 def _passed(task: Task, share: float) -> str:
@@ -94,8 +114,9 @@ def _passed(task: Task, share: float) -> str:
     if task.epsilon is not None:
         limit = largest_certifiable_epsilon(task.trials, confidence=1 - share, delta=task.delta)
         found.append(
-            f"epsilon = {task.epsilon:.4g} is not refuted on {len(task.pairs)} pairs, where so "
-            f"many runs could have shown {limit:.2f}"
+            f"epsilon = {task.epsilon:.4g} is not refuted on "
+            f"{len(task.pairs)} pair{'s' * (len(task.pairs) > 1)}, where so many runs could have "
+            f"shown {limit:.2f}"
         )
     if task.distribution is not None:
         found.append("the outputs agree with the stated distribution")
@@ -117,16 +138,26 @@ def _answers(task: Task, runs: Runs) -> str | None:
 
 def _is_answer(output: object, right: object, tolerance: float) -> bool:
     """Whether an output is the right answer: equal, or numbers of one shape that are close."""
+    if isinstance(output, dict) and isinstance(right, Mapping):
+        same = output.keys() == right.keys()
+        return same and all(_is_answer(output[k], right[k], tolerance) for k in right)
     try:
         got, wanted = np.asarray(output), np.asarray(right)
     except ValueError:  # lists of several lengths
-        return False
+        got = wanted = np.empty(0, dtype=object)
+    if got.dtype.kind == wanted.dtype.kind == "O" and type(right) in (list, tuple):
+        same = type(output) in (list, tuple) and len(output) == len(right)
+        return same and all(
+            _is_answer(*both, tolerance) for both in zip(output, right, strict=True)
+        )
     if wanted.dtype.kind in "iuf" and got.dtype.kind in "iuf":
         close = got.shape == wanted.shape and np.allclose(
             got, wanted, rtol=tolerance, atol=tolerance, equal_nan=True
         )
         return bool(close)
-    return got.dtype.kind == wanted.dtype.kind and bool(np.array_equal(got, wanted))
+    if got.dtype.kind != wanted.dtype.kind:
+        return False
+    return bool(np.array_equal(got, wanted)) if got.dtype.kind != "O" else output == right
 
 
 def _how(output: object, right: object) -> str:
@@ -141,16 +172,20 @@ def _how(output: object, right: object) -> str:
         return f": its shape is {got.shape}, and {wanted.shape} is asked for"
     if wanted.ndim == 0:
         return f": it is too {'large' if got > wanted else 'small'}"
-    if wanted.ndim != 2 or not np.allclose(wanted.sum(axis=1), 1):
+    if wanted.ndim != 2 or not _is_table(wanted):
         return ""
-    if not (np.all(got >= 0) and np.allclose(got.sum(axis=1), 1)):
+    if not _is_table(got):
         return ": its rows are not probabilities that sum to 1"
-    cost, claimed = exact_epsilon(got / got.sum(axis=1)[:, None]), exact_epsilon(wanted)
+    cost, claimed = (exact_epsilon(table / table.sum(axis=1)[:, None]) for table in (got, wanted))
     if cost > claimed * (1 + 1e-6) + 1e-9:
         return f": it costs an epsilon of {cost:.4g}, and {claimed:.4g} is allowed"
     if cost < claimed * (1 - 1e-6) - 1e-9:
         return f": it costs an epsilon of {cost:.4g} alone, and so is noisier than it has to be"
     return ""
+
+
+def _is_table(rows: NDArray) -> bool:
+    return bool((rows >= 0).all() and np.allclose(rows.sum(axis=1), 1))
 
 
 # Mechanisms
@@ -187,8 +222,9 @@ def _rng(task: Task, runs: Runs, share: float) -> str | None:
                 f"On {shown(runs.data_sets[place])} and with one and the same seed, "
                 f"{task.function} returned {quoted(once)} and then {quoted(again)}."
             )
-    for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
-        if len({key(output) for output in outputs}) == 1 and _varies(task, data, outputs[0], share):
+    constants = [_constant(outputs) for outputs in runs.outputs]
+    for place, (data, outputs) in enumerate(zip(runs.data_sets, runs.outputs, strict=True)):
+        if constants[place] and _varies(task, runs, constants, place, share):
             return (
                 f"On {shown(data)}, {task.function} returned {quoted(outputs[0])} in all "
                 f"{len(outputs):,} runs, each with a seed of its own."
@@ -196,22 +232,43 @@ def _rng(task: Task, runs: Runs, share: float) -> str | None:
     return None
 
 
-def _varies(task: Task, data: object, output: object, share: float) -> bool:
-    """Whether a right answer hardly ever gives this output in all runs."""
-    if task.distribution is None:
-        # A decision may hardly ever depend on the noise; a number with noise always does.
-        return _holds_reals(output)
-    stated = task.distribution(data)
-    if not isinstance(stated, Mapping):
-        return True
-    return sum(p**task.trials for p in stated.values()) <= share
+def _constant(outputs: list) -> set[Hashable]:
+    """Return the output that came in all runs, if one did."""
+    found = {key(output) for output in outputs}
+    return found if len(found) == 1 else set()
 
 
-def _holds_reals(output: object) -> bool:
-    try:
-        return np.asarray(output).dtype.kind == "f"
-    except ValueError:  # lists of several lengths
-        return any(map(_holds_reals, output))
+def _varies(task: Task, runs: Runs, constants: list[set], place: int, share: float) -> bool:
+    """Whether a right answer hardly ever gives in all runs what came in all of them here.
+
+    Over all outputs o of probability p, p^n is at most the largest p^(n - 1) in sum.
+    """
+    if task.distribution is not None:
+        data = runs.data_sets[place]
+        [value], fault = _statistics(task, runs.outputs[place][:1], data)
+        return not fault and _chance(task.distribution(data), value) ** (task.trials - 1) <= share
+    if task.epsilon is None:  # a decision may hardly depend on the noise, and a number be clipped
+        return False
+    # What came on a neighbour is private if it comes here with at least (p - delta) / e^epsilon.
+    ratio = math.exp(-task.epsilon)
+    likeliest = min(1.0, (1 + ratio * task.delta) / (2 * ratio))
+    worst = likeliest * (1 - ratio * (likeliest - task.delta))
+    neighbours = [
+        runs.place(other)
+        for pair in task.pairs
+        for one, other in (pair[:2], pair[1::-1])
+        if runs.place(one) == place
+    ]
+    told_apart = any(constants[n] and constants[n] != constants[place] for n in neighbours)
+    return told_apart and worst ** (task.trials - 1) <= share
+
+
+def _chance(stated: Mapping | object, value: object) -> float:
+    """Return the stated probability of one output."""
+    if isinstance(stated, Mapping):
+        return {key(output): float(p) for output, p in stated.items()}.get(key(value), 0.0)
+    has_any = hasattr(stated, "pmf") and not _misshapen(value, ())
+    return float(stated.pmf(value)) if has_any else 0.0
 
 
 def _privacy(
@@ -243,18 +300,43 @@ def _shuffled(outputs: list, rng: np.random.Generator) -> list:
 
 def _distribution(task: Task, runs: Runs, distribution: Callable, share: float) -> str | None:
     for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
-        stated, words, taken = distribution(data), shown(data), outputs
+        stated, words = distribution(data), shown(data)
+        values, fault = _statistics(task, outputs, data)
         if task.statistic is not None:
-            words, taken = f"{words}, by the statistic of the task", []
-            for output in outputs:
-                try:
-                    taken.append(task.statistic(_wide(output), data))
-                except Exception:  # whatever one that was written for right outputs raises
-                    return f"On {words}, {quoted(output)} has none."
+            words = f"{words}, by the statistic of the task"
         check = _finite if isinstance(stated, Mapping) else _of_numbers
-        if found := check(words, taken, stated, share):
+        if found := fault or check(words, values, stated, share):
             return found
     return None
+
+
+def _statistics(task: Task, outputs: list, data: object) -> tuple[list, str]:
+    """Return what the distribution is stated of, and which output has none of it."""
+    if task.statistic is None:
+        return outputs, ""
+    values = []
+    for output in outputs:
+        try:
+            values.append(task.statistic(_wide(output), data))
+        except Exception:  # whatever one that was written for right outputs raises on others
+            return outputs, f"On {shown(data)}, {quoted(output)} has no statistic of the task."
+    try:
+        set(map(key, values))
+    except TypeError as error:
+        kind = type(values[0]).__name__
+        raise TypeError(f"statistic must return a number, a text or a tuple, got {kind}") from error
+    return values, ""
+
+
+def _check_stated(words: str, stated: Mapping | object) -> None:
+    """Refuse what a teacher stated and is no distribution."""
+    if not isinstance(stated, Mapping):
+        return
+    total = math.fsum(map(float, stated.values()))
+    if not (abs(total - 1) <= _ROUNDED and all(0 <= p <= 1 + _ROUNDED for p in stated.values())):
+        raise ValueError(
+            f"distribution must return probabilities that sum to 1, on {words} they sum to {total}"
+        )
 
 
 def _finite(data: str, outputs: list, stated: Mapping, share: float) -> str | None:
@@ -298,6 +380,10 @@ def _of_numbers(data: str, outputs: list, stated: object, share: float) -> str |
             return f"On {data}, an output was {quoted(output)}: {fault}."
     n = len(outputs)
     values, counts = np.unique(np.asarray(outputs, dtype=float), return_counts=True)
+    if _is_discrete(stated):
+        beside = values[np.asarray(stated.pmf(values)) == 0]
+        if beside.size:
+            return f"On {data}, an output was {beside[0]!r}, which must not come."
     upto = counts.cumsum() / n
     at = np.asarray(stated.cdf(values), dtype=float)
     below = at - (np.asarray(stated.pmf(values), dtype=float) if hasattr(stated, "pmf") else 0.0)
@@ -316,16 +402,23 @@ def _of_numbers(data: str, outputs: list, stated: object, share: float) -> str |
     )
 
 
+def _is_discrete(stated: object) -> bool:
+    """Whether a distribution is one of scipy's on a grid, without loading all of them to ask."""
+    return any(kind.__name__ == "rv_discrete" for kind in type(getattr(stated, "dist", 0)).__mro__)
+
+
 def _usefulness(task: Task, runs: Runs, share: float) -> str | None:
     for data, outputs in zip(runs.data_sets, runs.outputs, strict=True):
         losses = np.array([_loss(task, output, data) for output in outputs])
-        hits, n = int((~(losses <= task.margin)).sum()), len(outputs)
+        lost = ~np.isfinite(losses)
+        hits, n = int((lost | (losses > task.margin)).sum()), len(outputs)
         if _at_least(hits, n, task.beyond) < share:
-            lost = int((~np.isfinite(losses)).sum())
-            without = f"in {lost:,} of them no error can be taken, and " if lost else ""
+            fault = f"the error was above {task.margin:.4g} in {hits:,} of {n:,} runs"
+            if lost.any():
+                example = quoted(outputs[lost.argmax()])
+                fault += f" ({lost.sum():,} outputs, such as {example}, are no answer at all)"
             return (
-                f"Not as useful as promised: on {shown(data)}, the error was above "
-                f"{task.margin:.4g} in {hits:,} of {n:,} runs, {without or 'and '}"
+                f"Not as useful as promised: on {shown(data)}, {fault}, and "
                 f"{n * task.beyond:,.0f} are expected at most."
             )
     return None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpnotes.audit._values import ALLOWED, SCALARS, name_of, stored
 
 _LONGEST = 10_000  # digits of a number: to build a longer one could take for ever
+_WIDEST = 10_000  # rows of nothing: an empty array costs no bytes, and as lists it has them all
 _MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _DTYPE = re.compile(r"[<>|][biufcSUmM]\d+(\[\w+\])?")
 
@@ -118,15 +119,21 @@ def _array(dtype: str, shape: list[int], content: str) -> NDArray:
         raise ValueError("not a text")
     if array.dtype.kind == "b" and (array.view("u1") > 1).any():
         raise ValueError("not a truth value")
-    if len(array) != math.prod(shape):
-        raise ValueError("not the shape of so many numbers")
-    return array.reshape(shape)
+    return _shaped(array, shape)
 
 
 def _objects(shape: list[int], *items: object) -> NDArray:
     array = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):
         array[place] = _whole(item)
+    return _shaped(array, shape)
+
+
+def _shaped(array: NDArray, shape: list[int]) -> NDArray:
+    if len(array) != math.prod(shape):
+        raise ValueError("not the shape of so many numbers")
+    if not len(array) and math.prod(max(1, length) for length in shape) > _WIDEST:
+        raise ValueError("too many rows of nothing")
     return array.reshape(shape)
 
 

@@ -62,6 +62,11 @@ class Stored(NamedTuple):
     isolation: str
     seconds: float
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether the cells of the submission did not end, so that no function was run."""
+        return self.fault.startswith(_ENDLESS.partition("{")[0])
+
 
 def collected(job: Job) -> Stored:
     """Run a job in a process of its own."""
@@ -162,7 +167,9 @@ def _heard(job: Job, answers: _Answers) -> tuple[list, str, str]:
     while len(outputs) < len(job.plan):
         content = answers.next(deadline)
         if content is None:
-            return outputs, f"it took more than the {job.seconds:g} seconds of this task", isolation
+            fault = _ENDLESS if wanted == "loaded" else _SLOW
+            said = fault.format(name=job.function, seconds=job.seconds, runs=len(job.plan))
+            return outputs, said, isolation
         for kind, said in _read(content):
             if kind != wanted:
                 fault = _FAULTS.get(kind, _UNREADABLE)
@@ -174,6 +181,10 @@ def _heard(job: Job, answers: _Answers) -> tuple[list, str, str]:
 
 
 _END = [("ended", "")]
+_ENDLESS = "its cells had not ended after {seconds:g} seconds"
+_SLOW = (
+    "{name} was still at work after {seconds:g} seconds, in which it had to be run {runs:,} times"
+)
 _UNREADABLE = "its process ended, or said what cannot be read"
 _FAULTS = {
     "missing": "there is no function {name}{said}",

@@ -51,7 +51,8 @@ def main() -> None:
     said: list[list] = []
     for answer in _answers(job):
         said.append(answer)
-        if len(said) == _TOGETHER:
+        # At once, so that who waits knows whether it is for a cell or for the function.
+        if len(said) == _TOGETHER or answer[0] == "loaded":
             _say(answers, said)
             said = []
     _say(answers, said)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from dpnotes._checks import check_flag, check_integer, check_probability, check_real
+from dpnotes._checks import check_choice, check_flag, check_integer, check_probability, check_real
 from dpnotes.audit._neighbours import listed, shown
 from dpnotes.audit._report import check_pairs
 from dpnotes.audit._sandbox import Job, Stored
 from dpnotes.audit._values import copier
 
+CHECKS = ("run", "answer", "shape", "rng", "privacy", "distribution", "usefulness")
 _REPEATED = 16  # runs on each data set that are made twice
 
 
@@ -154,6 +155,12 @@ class Task:
         for name in ("distribution", "statistic", "loss"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise TypeError(f"{name} must be callable or None")
+        if not all(map(callable, kept["mistakes"].values())):
+            raise TypeError("mistakes must map sentences to functions")
+        for check, sentence in kept["causes"].items():
+            check_choice("causes", check, CHECKS)
+            if not isinstance(sentence, str):
+                raise TypeError(f"causes must map checks to sentences, got {shown(sentence)}")
         if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):
             raise TypeError("shape must be a tuple, a function of the data set or None")
         for name, value in kept.items():
@@ -175,8 +182,9 @@ class Task:
         if self.answers:
             return 0
         each = sum(map(bool, (self.distribution, self.loss, self.uses_rng and self.distribution)))
-        claimed = self.epsilon is not None
-        return claimed * len(self.pairs) + each * len(self.data_sets)
+        # Without a stated distribution it is a pair that tells whether the generator is used.
+        per_pair = (self.epsilon is not None) * (1 + (self.uses_rng and self.distribution is None))
+        return per_pair * len(self.pairs) + each * len(self.data_sets)
 
 
 class Runs:
@@ -201,7 +209,11 @@ class Runs:
 
     def of(self, data: object) -> list:
         """Return the outputs on one data set."""
-        return self.outputs[self._places[pickle.dumps(data, protocol=5)]]
+        return self.outputs[self.place(data)]
+
+    def place(self, data: object) -> int:
+        """Return the place of a data set among all."""
+        return self._places[pickle.dumps(data, protocol=5)]
 
 
 def job_of(task: Task, cells: list[str], rng: np.random.Generator, **options: object) -> Job:

@@ -215,9 +215,11 @@ def _parts(array: NDArray) -> list[NDArray]:
     if array.dtype.itemsize < 8 or array.size == 0:
         return [array]
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        # Beyond all doubles the nearest one says nothing, and mantissa and exponent say it all.
+        mantissa, exponent = np.frexp(array)
         with np.errstate(invalid="ignore", over="ignore"):
-            nearest = array.astype(float)
-            return [nearest, (array - nearest).astype(float)]
+            nearest, high = array.astype(float), mantissa.astype(float)
+            return [nearest, high, (mantissa - high).astype(float), exponent.astype(float)]
     if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > _EXACT_INTEGER:
         low = array & 2047
         return [(array - low).astype(float), low.astype(float)]
