@@ -946,6 +946,16 @@ def test_the_last_bits_of_a_long_double_are_read(dress):
     assert epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0) > 3
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long doubles are doubles here")
+@pytest.mark.parametrize("scale", ["1e-4000", "1e4000"])
+@pytest.mark.parametrize("dress", [np.longdouble, lambda output: np.array([output])])
+def test_a_secret_beyond_all_doubles_is_found(dress, scale):
+    def told(secret, rng):
+        return dress(np.longdouble(scale) * (secret + np.longdouble(rng.random())))
+
+    assert epsilon_lower_bound(told, 0, 7, trials=1000, rng=1) > 3
+
+
 @pytest.mark.parametrize("trials", [np.uint8(200), np.uint64(200), np.int16(200)])
 def test_trials_may_be_any_integer(trials):
     bound = epsilon_lower_bound(lambda secret: secret, 0, 1, trials=trials, rng=0)

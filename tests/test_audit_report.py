@@ -5,6 +5,8 @@ import functools
 import math
 import re
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -297,6 +299,29 @@ def test_an_output_is_named_as_it_was(mechanism, words):
     event = told_apart(mechanism)
     both = [event, event.replace("anything but ", "")]
     assert any(word in both for word in words)
+
+
+@pytest.mark.parametrize(
+    "unwritten",
+    [
+        Fraction(1, 3),
+        Decimal("0.25"),
+        2**60,
+        np.int64(2**60),
+        np.longdouble(0.5),
+        np.array([2**60]),
+        np.array([1 + 2j]),
+        np.ma.MaskedArray([1.0, 2.0], [True, False]),
+        np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]),
+        np.array([Fraction(1, 3), "x"], dtype=object),
+        {"a": Fraction(1, 3)},
+        Answer("x", Fraction(1, 3)),
+        {1.5},
+    ],
+)
+def test_what_is_not_written_takes_its_numbers_with_it(unwritten):
+    event = told_apart(lambda truth: (unwritten, 5.0 + truth))
+    assert re.search(r"[56]\.0\)", event), event
 
 
 def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
