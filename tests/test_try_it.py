@@ -1,5 +1,6 @@
 """Python in the page: its programs, what fetches it, and the boxes in a real browser."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -61,6 +62,21 @@ def test_the_noisy_step_claims_what_it_costs():
     [claim] = re.findall(r"^EPSILON = ([\d.]+)", source("noisy_gradient_descent"), re.M)
     cost = float(noisy_gradient_descent.cost(1.0, 0.5, 1, 0.01))
     assert cost <= float(claim) < cost + 1e-4
+
+
+def test_half_of_the_noise_of_one_weight_is_enough_there_as_the_page_says():
+    program, _, _ = (
+        source("elun").replace("2 / (LAM", "1 / (LAM").partition("\n\ndef private_weight")
+    )
+    space = {}
+    exec(program, space)
+    values = (-1.0, -0.5, 0.0, 0.5, 1.0)
+    moves = [
+        abs(space["fit"]((*others, one)) - space["fit"]((*others, another)))
+        for others in itertools.combinations_with_replacement(values, 3)
+        for one, another in itertools.combinations(values, 2)
+    ]
+    assert 0.8 < max(moves) / space["SCALE"] < 1
 
 
 def test_every_program_is_in_a_box_and_every_box_has_its_programs():

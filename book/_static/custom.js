@@ -8,7 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (hidden > 0 && !box.hasAttribute("tabindex")) box.tabIndex = 0;
     if (!box.querySelector("table")) return;
     const cue = box.previousElementSibling?.matches(".slide-cue") ? box.previousElementSibling : null;
-    if (hidden <= 2) return cue?.remove();  // no more than an edge
+    if (hidden <= 8) return cue?.remove();  // no more than an edge
     if (cue) return;
     const said = document.createElement("div");
     said.className = "slide-cue";
@@ -27,9 +27,24 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// A formula is one box: a line might break before the comma that follows it, or after a bracket.
+// A formula is one box: a line might break before the comma that follows it, or after a bracket. Code is text, whose
+// last letter might be torn off; a long name breaks behind a dot or a low line rather than anywhere.
 document.addEventListener("DOMContentLoaded", () => {
   const part = (node, pattern) => (node?.nodeType === Node.TEXT_NODE && node.data.match(pattern)?.[0]) || "";
+  for (const name of document.querySelectorAll(".bd-article :not(pre) > code .pre")) {
+    if (name.childElementCount || name.textContent.length < 12) continue;
+    const parts = name.textContent.split(/(?<=[._])(?=\w)/);
+    name.replaceChildren(...parts.flatMap((part, place) => (place ? [document.createElement("wbr"), part] : [part])));
+  }
+  // A number and its sign stay together, with the mark of the number between them or without.
+  const texts = document.createTreeWalker(document.querySelector(".bd-article") ?? document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (!text.parentElement.closest("pre, code, textarea, script")) {
+      const kept = text.data.replace(/(?<=^|\d) %/g, "\u00a0%");
+      if (kept !== text.data) text.data = kept;
+    }
+  }
   for (const formula of document.querySelectorAll(".bd-article span.math")) {
     const { previousSibling: before, nextSibling: after } = formula;
     const opening = part(before, /[([“‘（]+$/);

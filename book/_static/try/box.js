@@ -39,9 +39,9 @@ export async function show(box) {
   let program = all[0];
 
   const id = `try-it-${number}`;
-  const editor = element("textarea", {
-    id, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off",
-  });
+  // Where nothing but a thumb moves the text, a long line is folded, so that its end is seen.
+  const wrap = matchMedia("(pointer: coarse)").matches ? "soft" : "off";
+  const editor = element("textarea", { id, wrap, spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
   const choice = element("select", { id: `${id}-which` }, ...all.map(({ title }, place) =>
     element("option", { value: place }, title)));
   const which = element("p", { class: "which" },
