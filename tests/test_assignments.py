@@ -1,6 +1,7 @@
 """Each assignment: its solution has all points, its stub none, and usual mistakes are named."""
 
 import json
+import re
 from collections.abc import Mapping
 
 import grading
@@ -85,11 +86,12 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     for secret in (
         "SOLUTION",
         "HIDDEN",
-        "dpnotes import",
+        "audit.Task",
         "For the teacher",
         *MODULES[name].SECRETS,
     ):
         assert secret not in text
+    assert "dpnotes import" not in grading.stub(BOOKS[name])
     assert len(book["cells"]) == len(BOOKS[name]["cells"]) - 2
     assert any(cell["outputs"] for cell in refresh.code_cells(BOOKS[name]))
     assert not any(cell["outputs"] for cell in refresh.code_cells(book))
@@ -100,6 +102,33 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     assert "BEGIN SOLUTION" in solution
     assert MODULES[name].SECRETS
     assert all(secret in solution for secret in MODULES[name].SECRETS)
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_links_that_a_student_gets_lead_to_pages_and_places_of_the_site(name):
+    cells = grading.student(BOOKS[name])["cells"]
+    texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+    targets = re.findall(r"\]\(<?([^)>]+)", "\n".join(texts))
+    assert targets
+    for target in targets:
+        page, _, place = target.removeprefix(grading.site()).partition("#")
+        assert target.startswith("https://dpnotes.github.io/dpnotes/book/"), target
+        stem = refresh.ROOT / "book" / page.removesuffix(".html")
+        sources = [stem.with_suffix(suffix) for suffix in (".ipynb", ".md")]
+        [source] = [path for path in sources if path.exists()]
+        # What is linked to by name has a label on its page.
+        assert not place or re.search(rf":label: {place}\b", source.read_text(encoding="utf-8"))
+
+
+def test_each_kind_of_link_to_a_page_leads_to_the_site():
+    text = "[a](../pate.ipynb#pt-one-query), [b](../api/audit.md), [c](<../audit.ipynb#d-e>)"
+    text += ", [e](https://example.org/../a.md) and [f](#here)"
+    cells = [{"cell_type": "markdown", "source": text, "metadata": {}}]
+    [cell] = grading.untested({"metadata": {}, "cells": cells})["cells"]
+    site = "https://dpnotes.github.io/dpnotes/book/"
+    linked = f"[a]({site}pate.html#pt-one-query), [b]({site}api/audit.html), "
+    linked += f"[c]({site}audit.html#d-e), [e](https://example.org/../a.md) and [f](#here)"
+    assert cell["source"] == linked
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -152,9 +181,17 @@ def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
     # One that is quickly graded: nothing in it runs.
     empty = tmp_path / "empty.py"
     empty.write_text("")
-    grading.main(["grade", "randomized_response", str(empty), "--set", "epsilon=0.5"])
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    torn = tmp_path / "torn.ipynb"
+    torn.write_text("no notebook")
+    files = [str(tmp_path / file) for file in ("empty.py", "torn.ipynb", "away.py")]
+    grading.main(["grade", "randomized_response", *files, "--set", "epsilon=0.5"])
+    # A line of JSON for each, and nothing else.
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["submission"] for line in lines] == files
+    told, *unread = lines
     assert (told["points"], told["of"], len(told["verdicts"])) == (0, 12, 6)
+    assert "must be a notebook" in unread[0]["error"]
+    assert "No such file" in unread[1]["error"]
     with pytest.raises(ValueError, match="no such assignment: none"):
         grading.read("none")
 
