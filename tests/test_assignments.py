@@ -138,6 +138,30 @@ def test_the_points_are_those_that_the_page_states(name):
     assert sum(stated) == sum(task.points for task in TASKS[name])
 
 
+def test_a_cell_that_fails_costs_what_it_defines_and_nothing_else(tmp_path):
+    """What students are told: auditing at home, in a cell of its own, costs nothing."""
+    book = grading.untested(BOOKS["randomized_response"])
+    at_home = "from dpnotes import audit\n"
+    at_home += "audit.report(privatize, [([0], [1])], epsilon=1.0, claims='whatever')"
+    for cell in refresh.code_cells(book):
+        if "def output_distribution(" in cell["source"]:
+            cell["source"] += "\n((("
+        elif "def keep_probability(" in cell["source"]:
+            place = book["cells"].index(cell) + 1
+    blank = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    book["cells"].insert(place, {**blank, "id": "at-home", "source": at_home})
+    path = tmp_path / "submission.ipynb"
+    refresh.write(path, book)
+    asked = [task for task in TASKS["randomized_response"] if task.answers]
+    verdicts = audit.grade(path, asked, rng=1).verdicts
+    found = {verdict.function: verdict.check for verdict in verdicts}
+    assert found == {
+        "keep_probability": "passed",
+        "output_distribution": "run",
+        "estimate": "passed",
+    }
+
+
 @pytest.mark.parametrize("name", BOOKS)
 def test_a_teacher_changes_the_parameters_in_one_place(name):
     usual, tasks = (grading.tasks(BOOKS[name], **chosen) for chosen in ({}, MODULES[name].CHANGED))
