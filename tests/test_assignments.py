@@ -1,6 +1,7 @@
 """Each assignment: its solution has all points, its stub none, and usual mistakes are named."""
 
 import json
+import re
 from collections.abc import Mapping
 
 import grading
@@ -85,11 +86,12 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
     for secret in (
         "SOLUTION",
         "HIDDEN",
-        "dpnotes import",
+        "audit.Task",
         "For the teacher",
         *MODULES[name].SECRETS,
     ):
         assert secret not in text
+    assert "dpnotes import" not in grading.stub(BOOKS[name])
     assert len(book["cells"]) == len(BOOKS[name]["cells"]) - 2
     assert any(cell["outputs"] for cell in refresh.code_cells(BOOKS[name]))
     assert not any(cell["outputs"] for cell in refresh.code_cells(book))
@@ -103,10 +105,61 @@ def test_the_student_gets_neither_the_solution_nor_the_hidden_tests(name):
 
 
 @pytest.mark.parametrize("name", BOOKS)
+def test_the_links_that_a_student_gets_lead_to_pages_and_places_of_the_site(name):
+    cells = grading.student(BOOKS[name])["cells"]
+    texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+    targets = re.findall(r"\]\(<?([^)>]+)", "\n".join(texts))
+    assert targets
+    for target in targets:
+        page, _, place = target.removeprefix(grading.site()).partition("#")
+        assert target.startswith("https://dpnotes.github.io/dpnotes/book/"), target
+        stem = refresh.ROOT / "book" / page.removesuffix(".html")
+        sources = [stem.with_suffix(suffix) for suffix in (".ipynb", ".md")]
+        [source] = [path for path in sources if path.exists()]
+        # What is linked to by name has a label on its page.
+        assert not place or re.search(rf":label: {place}\b", source.read_text(encoding="utf-8"))
+
+
+def test_each_kind_of_link_to_a_page_leads_to_the_site():
+    text = "[a](../pate.ipynb#pt-one-query), [b](../api/audit.md), [c](<../audit.ipynb#d-e>)"
+    text += ", [e](https://example.org/../a.md) and [f](#here)"
+    cells = [{"cell_type": "markdown", "source": text, "metadata": {}}]
+    [cell] = grading.untested({"metadata": {}, "cells": cells})["cells"]
+    site = "https://dpnotes.github.io/dpnotes/book/"
+    linked = f"[a]({site}pate.html#pt-one-query), [b]({site}api/audit.html), "
+    linked += f"[c]({site}audit.html#d-e), [e](https://example.org/../a.md) and [f](#here)"
+    assert cell["source"] == linked
+
+
+@pytest.mark.parametrize("name", BOOKS)
 def test_the_points_are_those_that_the_page_states(name):
     rows = [r for r in BOOKS[name]["cells"][0]["source"].split("\n") if r.startswith("| ")]
     stated = [sum(map(float, row.split("|")[-2].split("+"))) for row in rows[1:]]
     assert sum(stated) == sum(task.points for task in TASKS[name])
+
+
+def test_a_cell_that_fails_costs_what_it_defines_and_nothing_else(tmp_path):
+    """What students are told: auditing at home, in a cell of its own, costs nothing."""
+    book = grading.untested(BOOKS["randomized_response"])
+    at_home = "from dpnotes import audit\n"
+    at_home += "audit.report(privatize, [([0], [1])], epsilon=1.0, claims='whatever')"
+    for cell in refresh.code_cells(book):
+        if "def output_distribution(" in cell["source"]:
+            cell["source"] += "\n((("
+        elif "def keep_probability(" in cell["source"]:
+            place = book["cells"].index(cell) + 1
+    blank = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    book["cells"].insert(place, {**blank, "id": "at-home", "source": at_home})
+    path = tmp_path / "submission.ipynb"
+    refresh.write(path, book)
+    asked = [task for task in TASKS["randomized_response"] if task.answers]
+    verdicts = audit.grade(path, asked, rng=1).verdicts
+    found = {verdict.function: verdict.check for verdict in verdicts}
+    assert found == {
+        "keep_probability": "passed",
+        "output_distribution": "run",
+        "estimate": "passed",
+    }
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -152,9 +205,17 @@ def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
     # One that is quickly graded: nothing in it runs.
     empty = tmp_path / "empty.py"
     empty.write_text("")
-    grading.main(["grade", "randomized_response", str(empty), "--set", "epsilon=0.5"])
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    torn = tmp_path / "torn.ipynb"
+    torn.write_text("no notebook")
+    files = [str(tmp_path / file) for file in ("empty.py", "torn.ipynb", "away.py")]
+    grading.main(["grade", "randomized_response", *files, "--set", "epsilon=0.5"])
+    # A line of JSON for each, and nothing else.
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["submission"] for line in lines] == files
+    told, *unread = lines
     assert (told["points"], told["of"], len(told["verdicts"])) == (0, 12, 6)
+    assert "must be a notebook" in unread[0]["error"]
+    assert "No such file" in unread[1]["error"]
     with pytest.raises(ValueError, match="no such assignment: none"):
         grading.read("none")
 

@@ -148,20 +148,49 @@ def run(program, folder):
         [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+TWICE = """
+once = tasks
+def tasks():
+    return [*once(), *once()]
+"""
 
 
 def test_a_folder_of_submissions_is_graded_as_the_page_says(tmp_path):
     tasks, folder = PROGRAMS
-    (tmp_path / "tasks.py").write_text(tasks)
-    for student, source in {"right": RIGHT, "clumsy": CLUMSY, "quiet": QUIET}.items():
-        notebook(tmp_path / f"submissions/{student}/first.ipynb", source)
-    (tmp_path / "submissions/torn").mkdir()
-    (tmp_path / "submissions/torn/first.ipynb").write_text("not a notebook")
-    run(folder, tmp_path)
+    assert len(folder.splitlines()) <= 30
+    (tmp_path / "tasks.py").write_text(tasks + TWICE)
+    given = tmp_path / "submissions"
+    for student, source in {"clumsy": CLUMSY, "quiet": QUIET, "two": RIGHT}.items():
+        notebook(given / student / "first.ipynb", source)
+    notebook(given / "two/second.ipynb", RIGHT)
+    for student in ("right", "torn", "away", "empty", ".ipynb_checkpoints"):
+        (given / student).mkdir()
+    (given / "right/first.PY").write_text(RIGHT)
+    (given / "right/notes.txt").write_text("what a student adds")
+    notebook(given / "right/.ipynb_checkpoints/first-checkpoint.ipynb", CLUMSY)
+    (given / "torn/first.ipynb").write_text("not a notebook")
+    (given / "away/first.ipynb").symlink_to("nowhere.ipynb")
+    (given / "beside.py").write_text(RIGHT)
+    shown = run(folder, tmp_path)
 
     import pandas as pd
 
-    grades = pd.read_csv(tmp_path / "grades.csv").set_index("student")
-    assert grades.points.to_dict() == {"right": 2, "clumsy": 0, "quiet": 0, "torn": 0}
-    assert "Another coin" in grades.why["clumsy"]
-    assert "notebook" in grades.why["torn"]
+    grades = pd.read_csv(tmp_path / "grades.csv", encoding="utf-8-sig").set_index("student")
+    assert list(grades) == ["points", "of", "answer 1", "answer 2", "why"]
+    # Whatever a student hands in has a row, and one alone.
+    without = dict.fromkeys(["away", "beside.py", "clumsy", "empty", "quiet", "torn", "two"], 0)
+    assert grades.points.to_dict() == {**without, "right": 4}
+    assert set(grades.of) == {4}
+    assert grades.loc["right", ["answer 1", "answer 2"]].tolist() == [2, 2]
+    assert pd.isna(grades.why["right"])
+    assert grades.why["clumsy"].count(" / ") == 1
+    words = {"clumsy": "Another coin", "torn": "notebook", "away": "No such file"}
+    words |= {"beside.py": "0 notebooks", "empty": "0 notebooks", "two": "2 notebooks or scripts"}
+    for student, said in words.items():
+        assert said in grades.why[student]
+    assert shown.splitlines() == [
+        f"{name} {points:g} of 4" for name, points in grades.points.items()
+    ]

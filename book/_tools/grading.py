@@ -13,7 +13,9 @@ with ``--set``.
 
 import argparse
 import ast
+import contextlib
 import copy
+import io
 import json
 import re
 import sys
@@ -27,6 +29,8 @@ SOLUTION = re.compile(
     r"^(?P<indent>[ \t]*)# BEGIN SOLUTION\n.*?^[ \t]*# END SOLUTION[ \t]*$", re.M | re.S
 )
 BOX = re.compile(r"^:::\{admonition\} For the teacher\n.*?^:::\n+", re.M | re.S)
+# A link to another page of the book, which is not beside a notebook that is handed out.
+PAGE = re.compile(r"\]\(<?\.\./([\w/]+)\.(?:ipynb|md)(#[^)>\s]+)?>?\)")
 
 
 def names():
@@ -41,8 +45,18 @@ def read(name):
     return refresh.read(FOLDER / f"{name}.ipynb")
 
 
+def site(root=refresh.ROOT):
+    """Return the address of the book's pages on the site."""
+    settings = (root / "_config.yml").read_text(encoding="utf-8")
+    [base] = re.findall(r"^  baseurl: (\S+)$", settings, re.M)
+    return f"{base.rstrip('/')}/book/"
+
+
 def untested(book):
-    """Return a notebook as students get it, with the solution: no hidden tests, no outputs."""
+    """Return a notebook as students get it, with the solution: no hidden tests, no outputs.
+
+    Its links to pages of the book lead to the site.
+    """
     cells = [copy.deepcopy(cell) for cell in book["cells"]]
     hidden = [place for place, cell in enumerate(cells) if HIDDEN in refresh.tags(cell)]
     left_out = {*hidden, *(place - 1 for place in hidden)}
@@ -51,7 +65,7 @@ def untested(book):
         if cell["cell_type"] == "code":
             cell |= {"execution_count": None, "outputs": []}
         else:
-            cell["source"] = BOX.sub("", cell["source"])
+            cell["source"] = PAGE.sub(rf"]({site()}\1.html\2)", BOX.sub("", cell["source"]))
     metadata = {key: value for key, value in book["metadata"].items() if key != "dpnotes"}
     return {**book, "cells": kept, "metadata": metadata}
 
@@ -93,21 +107,24 @@ def hidden_tests(book):
 
 
 def tasks(book, **parameters):
-    """Return the tasks that the hidden tests define."""
+    """Return the tasks that the hidden tests define; what these print is for the page alone."""
     space = {"__name__": "hidden_tests"}
-    exec(compile(hidden_tests(book), "<hidden tests>", "exec"), space)
-    return space["tasks"](**parameters)
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(hidden_tests(book), "<hidden tests>", "exec"), space)
+        return space["tasks"](**parameters)
 
 
 def grade(name, submission, parameters=None, others=(), **options):
     """Grade one submission, which sees neither the assignments, nor the tests, nor the others."""
+    return graded(submission, tasks(read(name), **(parameters or {})), others, **options)
+
+
+def graded(submission, asked, others=(), **options):
+    """Grade one submission by tasks that are there already."""
     from dpnotes import audit
 
     here = [refresh.ROOT / folder for folder in (".git", "book", "data", "tests")]
-    hidden = [*here, *map(Path.absolute, others)]
-    return audit.grade(
-        submission, tasks(read(name), **(parameters or {})), hidden=hidden, **options
-    )
+    return audit.grade(submission, asked, hidden=[*here, *map(Path.absolute, others)], **options)
 
 
 def _parameters(words):
@@ -129,9 +146,11 @@ def main(arguments=None):
     if options.command == "student":
         refresh.write(options.file, student(read(options.name)))
         return
+    asked = tasks(read(options.name), **_parameters(options.set))
+    graded("", asked)  # tasks that cannot be graded stop here, and cost no student a point
     for path in options.files:
         try:
-            grades = grade(options.name, path, _parameters(options.set), options.files)
+            grades = graded(path, asked, options.files)
         except (OSError, ValueError) as error:  # no notebook; the others are graded all the same
             print(json.dumps({"submission": str(path), "error": str(error)}), flush=True)
             continue

@@ -245,7 +245,7 @@ WRONG = {
     ),
     "no noise": Wrong({"release_weight": NO_NOISE}, 10, 3, "rng", "in all 2,000 runs"),
     "next to no noise": Wrong({"release_weight": TINY_NOISE}, 10, 3, "privacy", "public bound"),
-    "a seed of its own": Wrong({"release_weight": OWN_SEED}, 10, 3, "rng", "seed of its own"),
+    "a seed of its own": Wrong({"release_weight": OWN_SEED}, 10, 3, "rng", "made inside"),
     "Laplace noise on each weight": Wrong(
         {"release": PER_WEIGHT}, 8, 4, "usefulness", "sqrt(3) times epsilon"
     ),

@@ -172,7 +172,7 @@ WRONG = {
     "every order believed": Wrong({"choose": BELIEVED}, 8, 3, "privacy", "Clip each one"),
     "the sum clipped": Wrong({"choose": SUM_CLIPPED}, 10, 4, "privacy", "Clip each one"),
     "permute-and-flip": Wrong({"choose": FLIPS}, 8, 3, "distribution", "is permute-and-flip"),
-    "a seed of its own": Wrong({"choose": OWN_SEED}, 8, 3, "rng", "gives the guests away"),
+    "a seed of its own": Wrong({"choose": OWN_SEED}, 8, 3, "rng", "made inside"),
     "a noisy quantile": Wrong({"quantile": NOISY_QUANTILE}, 10, 5, "privacy", "Draw by utility"),
     "a utility that moves by 1": Wrong(
         {"quantile": UTILITY_MOVES_BY_1}, 10, 5, "distribution", "1 is too much"

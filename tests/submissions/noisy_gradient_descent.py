@@ -267,7 +267,7 @@ WRONG = {
     "an empty batch stands still": Wrong(
         {"noisy_step": EMPTY_STANDS_STILL}, 10, 4, "distribution", "An empty batch must be"
     ),
-    "a seed of its own": Wrong({"noisy_step": OWN_SEED}, 6, 3, "rng", "From a seed of its own"),
+    "a seed of its own": Wrong({"noisy_step": OWN_SEED}, 6, 3, "rng", "made inside"),
     "one batch for all steps": Wrong(
         {"descend": SAME_BATCH}, 11, 6, "distribution", "have the same batch"
     ),

@@ -106,6 +106,11 @@ def release_auc(records, epsilon, beta, rng):
     scale = noise_scale(max(n, len(records) - n), epsilon, beta)
     return auc(records) + scale * rng.standard_cauchy()
 """
+ILL_ALONE = """
+def release_auc(records, epsilon, beta, rng):
+    scale = noise_scale(sum(label for label, _ in records), epsilon, beta)
+    return auc(records) + scale * rng.standard_cauchy()
+"""
 CLIPPED = """
 def release_auc(records, epsilon, beta, rng):
     n = sum(label for label, _ in records)
@@ -208,6 +213,10 @@ WRONG = {
     ),
     "Laplace noise": Wrong({"release_auc": LAPLACE}, 8, 2, "distribution", "too thin"),
     "the larger class": Wrong({"release_auc": LARGER_CLASS}, 8, 2, "privacy", "larger class"),
+    "the ill alone": Wrong({"release_auc": ILL_ALONE}, 8, 2, "distribution", "number of the ill"),
+    "the ill alone, of whom there may be none": Wrong(
+        {"release_auc": ILL_ALONE}, 8, 3, "privacy", "number of the ill"
+    ),
     "clipped": Wrong({"release_auc": CLIPPED}, 8, 2, "distribution", "as it is"),
     "drawn until it is inside": Wrong(
         {"release_auc": UNTIL_INSIDE}, 8, 2, "distribution", "draw once"

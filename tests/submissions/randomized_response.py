@@ -170,7 +170,7 @@ WRONG = {
     "the next answer": Wrong(
         {"privatize": NEXT_ANSWER}, 6, 2, "privacy", "always says the next answer"
     ),
-    "a seed of its own": Wrong({"privatize": OWN_SEED}, 6, 2, "rng", "tells the same lies"),
+    "a seed of its own": Wrong({"privatize": OWN_SEED}, 6, 2, "rng", "a generator made inside"),
     "numpy's global generator": Wrong(
         {"privatize": GLOBAL_GENERATOR}, 6, 2, "rng", "one and the same seed"
     ),

@@ -235,7 +235,7 @@ WRONG = {
     ),
     "half of epsilon": Wrong({"report": HALF_EPSILON}, 6, 3, "distribution", "half of epsilon"),
     "only positives lie": Wrong({"report": POSITIVES_LIE}, 6, 3, "rng", "for every label"),
-    "a seed of its own": Wrong({"report": OWN_SEED}, 6, 3, "rng", "the same lies every day"),
+    "a seed of its own": Wrong({"report": OWN_SEED}, 6, 3, "rng", "made inside"),
     "the AUC of the true labels": Wrong(
         {"private_auc": ON_TRUE_LABELS}, 8, 4, "rng", "not the labels"
     ),

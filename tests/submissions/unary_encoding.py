@@ -167,7 +167,7 @@ WRONG = {
     ),
     "one draw for all bits": Wrong({"report": ONE_DRAW}, 8, 2, "privacy", "one draw decides"),
     "an empty form as it is": Wrong({"report": NOTHING_TO_HIDE}, 6, 2, "rng", "in all"),
-    "a seed of its own": Wrong({"report": OWN_SEED}, 6, 2, "rng", "flips the same bits"),
+    "a seed of its own": Wrong({"report": OWN_SEED}, 6, 2, "rng", "made inside"),
     "clipped": Wrong({"count_ticks": CLIPPED}, 8, 4, "answer", "Do not clip"),
     "hardly any noise": Wrong({"ticked_by": A_LITTLE_NOISE}, 10, 5, "privacy", "never the ticks"),
     "a share for each box": Wrong(

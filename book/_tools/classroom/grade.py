@@ -23,7 +23,7 @@ def graded(path, tasks):
     """Return ``(function, points, sentence)`` for each task."""
     try:
         verdicts = audit.grade(path, tasks, hidden=HIDDEN).verdicts
-    except ValueError as error:  # it is no notebook
+    except (OSError, ValueError) as error:  # it is no notebook, or cannot be read
         return [(task.function, 0.0, str(error)) for task in tasks]
     return [
         (v.function, v.points, f"{v.points:g} of {v.possible:g}. {v.sentence}") for v in verdicts

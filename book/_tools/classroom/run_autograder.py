@@ -30,7 +30,7 @@ def results(paths):
     audit.grade("", asked)  # tasks that cannot be graded stop here, and cost no student a point
     try:
         grades = audit.grade(paths[0], asked, hidden=[SOURCE])
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         return {"score": 0, "output": str(error)}
     tests = [
         {"name": v.function, "score": v.points, "max_score": v.possible, "output": v.sentence}
