@@ -5,7 +5,9 @@ way through the book, in hours or minutes. ``python book/_tools/routes.py`` writ
 ``refresh`` does, and ``lint`` compares them.
 """
 
+import json
 import math
+import statistics
 
 import marks
 import measure
@@ -27,6 +29,7 @@ AFTERNOONS = [
     ["audit"],
 ]
 RECIPES = 9
+KINDS = ("right", "wrong")
 
 
 def numbers(root=refresh.ROOT):
@@ -54,6 +57,23 @@ def teaching(root=refresh.ROOT):
         "longest_afternoon_hours": _hours(2 * max(afternoons)),
         "syllabus_minutes": _measured_text("teach/syllabus.md", root).minutes,
         "grading_minutes": _measured_text("teach/grading.md", root).minutes,
+        **_grades(root),
+    }
+
+
+def _grades(root):
+    """Return what `tests/benchmarks/grading.py` measured: how many were graded, and how."""
+    lines = (root / "data" / "results" / "grading.jsonl").read_text(encoding="utf-8").splitlines()
+    units = [json.loads(line)["unit"] for line in lines]
+    lost = {
+        kind: [u["points"] < u["possible"] for u in units if u["kind"] == kind] for kind in KINDS
+    }
+    return {
+        "graded_right": len(lost["right"]),
+        "accused": sum(lost["right"]),
+        "graded_wrong": len(lost["wrong"]),
+        "caught": sum(lost["wrong"]),
+        "grading_seconds": statistics.median(unit["seconds"] for unit in units),
     }
 
 

@@ -220,7 +220,7 @@ def _cells(submission: str | os.PathLike) -> list[str]:
         raise TypeError(f"submission must be a source or a path, got {kind}")
     path = Path(submission)
     text = path.read_text(encoding="utf-8-sig", errors="replace")
-    if path.suffix != ".ipynb":
+    if path.suffix.lower() != ".ipynb":
         return [text]
     try:
         cells = json.loads(text)["cells"]
