@@ -980,7 +980,6 @@ def distribution_of(release, truth, margin=1.0):
 
 @pytest.mark.claim("private_auc.release_auc", kind="simulation with its error")
 @pytest.mark.claim("private_auc.release_average_precision", kind="simulation with its error")
-@pytest.mark.claim("private_auc.MetricNoise.draw", kind="simulation with its error")
 @pytest.mark.parametrize("function", RELEASES)
 @pytest.mark.parametrize("options", EVERY_NOISE)
 def test_released_values_have_the_distribution_of_the_stated_noise(function, options):
@@ -1001,6 +1000,18 @@ def test_released_values_have_the_distribution_of_the_stated_noise(function, opt
     n = int(LABELS.sum())
     tail = drawn[0].noise.tail(outputs - truth, min(n, 80 - n) if metric == "auc" else n)
     np.testing.assert_allclose(tail, stated.sf(outputs), atol=1e-12)
+
+
+@pytest.mark.claim("private_auc.MetricNoise.draw", kind="simulation with its error")
+@pytest.mark.parametrize("family", ["cauchy", "student-t", "laplace"])
+@pytest.mark.parametrize("size", [1, 40])
+def test_the_noise_itself_has_the_distribution_of_its_family(family, size):
+    degrees, delta = {"cauchy": (1, 0.0), "student-t": (3, 0.0), "laplace": (0, 1e-6)}[family]
+    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=1.5, delta=delta)
+    rng, scale = np.random.default_rng(4), noise.scale(size)
+    stated = stats.t(degrees, 0, scale) if degrees else stats.laplace(0, scale)
+    drawn = [float(noise.draw(size, rng)) for _ in range(3000)]
+    assert stats.kstest(drawn, stated.cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("function", RELEASES)
