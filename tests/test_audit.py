@@ -180,7 +180,10 @@ def test_a_law_may_be_given_in_any_real_type():
         ([[0.5 + 0j, 0.5]], TypeError, "must hold real numbers, got dtype complex128"),
         ([[None, 1.0]], ValueError, "row 0 has nan"),
         (np.array([["x", 1.0]], dtype=object), TypeError, "must hold real numbers"),
-        ([[0, 1], [Fraction(1, 10**400), 1]], ValueError, "tell from 0, row 1 has a smaller one"),
+        (np.array([["0.5", "0.5"]], dtype=object), TypeError, "must hold real numbers, got words"),
+        (np.array([[b"0.5", 0.5]], dtype=object), TypeError, "must hold real numbers, got words"),
+        ([[0, 1], [Fraction(1, 10**400), 1]], ValueError, "digits, row 1 has a smaller one"),
+        ([[Fraction(1, 2**1022), 1], [Fraction(1, 2**1023), 1]], ValueError, "digits, row 1 has"),
         (np.ma.array([[0.5, 0.5]], mask=[[0, 1]]), TypeError, "without a mask"),
     ],
 )

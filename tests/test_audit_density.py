@@ -250,6 +250,17 @@ def test_a_distribution_function_that_is_none_is_refused():
         density_delta(Slow(0.5), Broken(0.5), 1.0, turning_points=[0.0])
 
 
+@pytest.mark.parametrize("several", [stats.norm([0, 1], 1), stats.norm([0], 1), stats.norm([[0]])])
+@pytest.mark.parametrize("points", [[0.0], [0.0, 1.0], [0.0, 1.0, 2.0]])
+def test_several_distributions_at_once_are_refused(several, points):
+    one = stats.norm(1, 1)
+    for name, pair in (("distribution", (several, one)), ("neighbour", (one, several))):
+        with pytest.raises(ValueError, match=f"{name} must be one distribution, got some of shape"):
+            density_delta(*pair, 1.0, turning_points=points)
+        with pytest.raises(ValueError, match=f"{name} must be one distribution, got some of shape"):
+            density_epsilon(*pair, 1e-5, turning_points=points)
+
+
 def test_no_piece_of_the_line_is_left_out_or_counted_twice():
     loss = _density._Loss(stats.cauchy(0), stats.cauchy(1))
     points = np.sort(turning_points((0, 1), (1, 1)))

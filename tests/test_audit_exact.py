@@ -115,6 +115,20 @@ def test_the_lowest_of_all_curves_counts_and_those_given_alone():
     assert trade_off(law, 0.0, neighbours=[(0, 1)]) == 1.0
 
 
+def test_fractions_that_a_float_rounds_to_the_same_number_are_refused():
+    least = Fraction(1, 2**1074)
+    rows = [[least * Fraction(part, 10), 1 - least * Fraction(part, 10)] for part in (14, 6)]
+    for check in (exact_epsilon, lambda rows: exact_delta(rows, 0.1), lambda r: trade_off(r, 0.1)):
+        with pytest.raises(ValueError, match="that a float can hold with all its digits, row 0"):
+            check(rows)
+    # What is a float already has lost nothing.
+    assert exact_epsilon([[5e-324, 1.0], [1e-323, 1.0]]) == pytest.approx(math.log(2))
+
+
+def test_a_delta_is_a_probability_where_a_row_sums_to_a_little_more():
+    assert exact_delta([[1 + 9e-10, 0.0], [0.0, 1.0]], 0.0) == 1.0
+
+
 def test_a_small_error_of_type_ii_keeps_its_digits():
     law = [[1 - 1e-200, 1e-200], [1e-200, 1 - 1e-200]]
     assert trade_off(law, 0.5) == pytest.approx(0.5e-200, rel=1e-9, abs=0)

@@ -68,12 +68,14 @@ NAMESPACES = pytest.mark.skipif(not has_namespaces(), reason="this system allows
 # What is right passes, and what is wrong is told
 
 
+@pytest.mark.claim("audit.grade", kind="chosen cases")
 def test_a_right_answer_has_its_points():
     found = verdict(RIGHT, answer_task())
     assert (found.points, found.possible, found.check) == (3, 3, "passed")
     assert "2,000 runs on each of 2 data sets; epsilon = 1 is not refuted" in found.sentence
 
 
+@pytest.mark.claim("audit.grade", kind="chosen cases")
 @pytest.mark.parametrize(
     ("body", "check", "words"),
     [

@@ -223,7 +223,6 @@ def test_the_audit_catches_a_broken_mechanism_on_labels(broken):
 CLASSES = [(-1, 1), (0, 1), (1, 0), (-1.5, 0.25), (False, True), ("well", "ill"), (3, 7)]
 
 
-@pytest.mark.claim("label_privacy.privatize", kind="enumeration")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, math.log(3), 8.0])
 def test_epsilon_is_what_a_label_costs(epsilon):
     table = label_privacy.output_distribution(epsilon)
@@ -231,6 +230,37 @@ def test_epsilon_is_what_a_label_costs(epsilon):
     np.testing.assert_array_equal(table, randomized_response.output_distribution(epsilon))
     columns = functools.reduce(np.kron, [table] * 4)
     found = exact_epsilon(columns, neighbours=one_label_changed(4))
+    assert found == pytest.approx(epsilon, rel=1e-12)
+
+
+def drawn_columns(monkeypatch, labels, epsilon, classes):
+    """Return the exact probability of every column that `privatize` draws: all ways coins fall."""
+    chances = Counter()
+    for flips in itertools.product([False, True], repeat=len(labels)):
+        asked = []
+
+        def flip(size, p, rng, flips=flips, asked=asked):
+            asked.append(Fraction(p))
+            assert size == len(flips)
+            return np.array(flips)
+
+        monkeypatch.setattr(randomized_response, "flip", flip)
+        column = tuple(privatize(labels, epsilon, classes=classes).tolist())
+        [p] = asked
+        chances[column] += math.prod(p if lie else 1 - p for lie in flips)
+    return chances
+
+
+@pytest.mark.claim("label_privacy.privatize", kind="enumeration")
+@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize("epsilon", [0.1, math.log(3), 8.0])
+def test_over_all_coins_a_private_column_costs_epsilon_a_label(monkeypatch, epsilon, classes):
+    columns = list(itertools.product(classes, repeat=3))
+    drawn = [drawn_columns(monkeypatch, list(labels), epsilon, classes) for labels in columns]
+    assert all(chances.keys() == set(columns) for chances in drawn)
+    table = np.array([[float(chances[column]) for column in columns] for chances in drawn])
+    np.testing.assert_allclose(table, product_distribution(3, epsilon), rtol=1e-12)
+    found = exact_epsilon(table, neighbours=one_label_changed(3))
     assert found == pytest.approx(epsilon, rel=1e-12)
 
 
@@ -415,16 +445,19 @@ def test_over_all_draws_the_two_steps_cost_half_of_epsilon(monkeypatch):
     assert found == pytest.approx(0.5, rel=1e-12)
 
 
-@pytest.mark.claim("label_privacy.exponential", kind="all cases in exact numbers")
+@pytest.mark.claim(
+    "label_privacy.exponential", "label_privacy.privatize", kind="all cases in exact numbers"
+)
+@pytest.mark.parametrize("draw", [exponential, privatize])
 @pytest.mark.parametrize("lies", [1, 96, 127])
-def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatch, lies):
+def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatch, lies, draw):
     monkeypatch.setattr(randomized_response, "check_rng", lambda rng: rng)
     monkeypatch.setattr(_coins, "draw_bytes", lambda size, rng: rng)
     monkeypatch.setattr(_coins, "_PART", 2 * 65_536)
     monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: lies / 256)
     bytes_of_pairs = np.indices((256, 256), dtype=np.uint8).reshape(2, -1).T.ravel()
     labels = np.tile([1, -1], 65_536)
-    flipped = exponential(labels, 1.0, rng=bytes_of_pairs) != labels
+    flipped = draw(labels, 1.0, rng=bytes_of_pairs) != labels
     patterns = np.bincount(flipped.reshape(-1, 2) @ [2, 1], minlength=4)
     truths = 256 - lies
     assert patterns.tolist() == [truths**2, truths * lies, lies * truths, lies**2]

@@ -75,10 +75,10 @@ import pytest
 def test_half(): assert True
 
 @pytest.mark.claim("chapter.privatize", kind="audit")
-def test_draw(): np.random.default_rng(1)
+def test_draw(): privatize(np.random.default_rng(1))
 
 @pytest.mark.claim("chapter.cost", kind="enumeration")
-def test_cost(): pass
+def test_cost(): cost(3)
 """
 
 
@@ -102,6 +102,7 @@ def marked(decorator, body="pass"):
     return f"{TESTS}\n{decorator}\ndef test_more(): {body}\n"
 
 
+OF_A_CLASS = marked('@pytest.mark.claim("chapter.Model.draw", kind="enumeration")', "draw(3)")
 PAPER = {"x-half": "[Somebody 2001](https://example.org/paper)"}
 CITING = f"{THEOREM}\n\nSee {PAPER['x-half']}."
 EXACT = 'kind="all cases in exact numbers"'
@@ -121,6 +122,13 @@ BROKEN = {
             "module": MODULE
             + "class _Base:\n    def fit(self, *, rng): pass\nclass Model(_Base): pass\n"
         },
+    ],
+    ledger.unused: [
+        {"tests": TESTS.replace("cost(3)", "pass")},
+        {"tests": TESTS.replace("cost(3)", "use('cost')")},
+        {"tests": TESTS.replace("cost(3)", "total(3)\ndef other(): cost(3)")},
+        {"module": MODULE + "class Model:\n    def draw(self, rng): pass\n", "tests": OF_A_CLASS},
+        {"tests": marked('@pytest.mark.claim("chapter.total", kind="enumeration")')},
     ],
     ledger.unknown: [
         {"tests": marked('@pytest.mark.claim("x-quarter", kind="enumeration")')},
@@ -153,8 +161,8 @@ ALSO_GOOD = [
     {"page": THEOREM + "\n\n([Proof](deeper/chapter.ipynb#half).)"},
     {"page": THEOREM.replace("theorem", "definition")},
     {"page": CITING, "on_paper": PAPER},
-    {"page": CITING, "on_paper": PAPER, "tests": TESTS.replace('"x-half"', '"chapter.total"')},
-    {"tests": TESTS.replace('"chapter.privatize"', '"chapter.total"'),
+    {"page": CITING, "on_paper": PAPER, "tests": TESTS.replace('"x-half"', '"chapter.cost"')},
+    {"tests": TESTS.replace("privatize", "total"),
      "no_promise": {"chapter.privatize": "why"}},
     {"tests": marked(f'@pytest.mark.claim("x-half", {EXACT})\n@pytest.mark.timeout(9)')},
 ]  # fmt: skip
@@ -171,6 +179,39 @@ def test_a_small_repository_keeps_every_rule(tmp_path):
 def test_a_rule_catches_each_planted_repository(rule, tmp_path):
     for number, changes in enumerate(BROKEN[rule]):
         assert list(rule(planted(tmp_path / str(number), **changes))), changes
+
+
+USING = [
+    "def test_x(): total(3)",
+    "def test_x(): chapter.total(3)",
+    "from dpnotes.chapter import total as add\ndef test_x(): add(3)",
+    "def helper(): total(3)\ndef test_x(): helper()",
+    "CASES = [total]\n@pytest.mark.parametrize('x', CASES)\ndef test_x(x): pass",
+    "@pytest.mark.parametrize('x', [total])\ndef test_x(x): x(3)",
+    "@pytest.fixture\ndef table(): return total(3)\ndef test_x(table): pass",
+    "from helper import sums\ndef test_x(): sums()",
+    "import helper\ndef test_x(): helper.sums()",
+    "import helper as other\ndef test_x(): other.sums()",
+]
+NOT_USING = [
+    "def total(): pass\ndef test_x(): pass",
+    "@pytest.mark.claim('chapter.total', kind='audit')\ndef test_x(): 'total'",
+    "from dpnotes.chapter import total\ndef test_x(): pass",
+    "import helper\ndef test_x(): helper.others()",
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [*((source, True) for source in USING), *((source, False) for source in NOT_USING)],
+)
+def test_what_a_test_uses_is_found_however_deep(tmp_path, source, expected):
+    (tmp_path / "helper.py").write_text("def sums(): total(1)\ndef others(): pass\n")
+    path = tmp_path / "test_planted.py"
+    path.write_text(source)
+    file = ledger.FileOfTests.read(path)
+    [test] = file.tests()
+    assert ("total" in file.words(test)) == expected
 
 
 DRAWING = [

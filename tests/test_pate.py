@@ -531,6 +531,15 @@ def test_reference_values_of_moments():
     np.testing.assert_allclose(pate.gnmax_rdp(ROW, 40, [2, 8, 14, 32]), expected, rtol=2e-8)
 
 
+def divergence_of(ask, votes, order):
+    """Return the divergence that a secret cost at one order has been made of."""
+    cost = ask.secret_cost(votes, 1e-5, orders=[order], conversion="classic", method="exact")
+    if not cost.epsilon:
+        return 0.0
+    assert (cost.delta, cost.order) == (1e-5, order)
+    return cost.epsilon - math.log(1e5) / (order - 1)
+
+
 @pytest.mark.claim("pate.lnmax_rdp", kind="enumeration")
 @pytest.mark.claim("pt-agree", kind="enumeration")
 @pytest.mark.claim("pate.LNMax.secret_cost", kind="enumeration")
@@ -545,9 +554,12 @@ def test_reference_values_of_moments():
 def test_no_neighbour_has_larger_moments_than_the_bound(votes, gamma, moment):
     bounds = [moment * pate.lnmax_rdp(votes, gamma, moment + 1, method=m) for m in pate.ERRORS]
     assert bounds[1] <= bounds[0] * (1 + 1e-9)
+    stated = divergence_of(pate.LNMax(gamma), votes, moment + 1)
     distributions = pate.output_distribution([votes, *neighbours(votes)], 1 / gamma)
     for other in distributions[1:]:
-        assert log_moment(distributions[0], other, moment) <= bounds[1] + 1e-11
+        found = log_moment(distributions[0], other, moment)
+        assert found <= bounds[1] + 1e-11
+        assert found / moment <= stated + 1e-9
 
 
 @pytest.mark.claim("pate.gnmax_rdp", kind="enumeration")
@@ -564,9 +576,11 @@ def test_no_neighbour_diverges_more_than_the_bound(votes, sigma, order):
     bounds = [pate.gnmax_rdp(votes, sigma, order, method=m) for m in pate.ERRORS]
     assert bounds[1] <= bounds[0] * (1 + 1e-9) + 1e-15
     assert bounds[0] <= order / sigma**2 * (1 + 1e-12)
+    stated = divergence_of(pate.GNMax(sigma), votes, order)
     distributions = pate.output_distribution([votes, *neighbours(votes)], sigma, noise="gaussian")
     for other in distributions[1:]:
-        assert log_moment(distributions[0], other, order - 1) / (order - 1) <= bounds[1] + 1e-9
+        found = log_moment(distributions[0], other, order - 1) / (order - 1)
+        assert found <= min(bounds[1], stated) + 1e-9
 
 
 def theorem_3(gap, gamma, moment):
@@ -1098,7 +1112,10 @@ def test_with_gumbel_noise_the_divergence_is_that_of_the_worst_neighbour(votes, 
     ]
     # Numbers near 1 lose digits, and one of them is divided by order - 1.
     tolerance = 1e-14 + 1e-14 / (order - 1)
-    assert found == pytest.approx(max(divergences, default=0), rel=1e-9, abs=tolerance)
+    worst = max(divergences, default=0)
+    assert found == pytest.approx(worst, rel=1e-9, abs=tolerance)
+    stated = divergence_of(pate.GumbelMax(scale), votes, order)
+    assert stated == pytest.approx(worst, rel=1e-9, abs=tolerance + 1e-10)
     assert found <= min(2 / scale, order * (2 / scale) ** 2 / 8) * (1 + 1e-9)
 
 

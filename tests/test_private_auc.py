@@ -7,6 +7,7 @@ import warnings
 from fractions import Fraction
 from functools import cache
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -551,6 +552,32 @@ def test_the_loss_between_two_student_t_distributions_is_the_largest_log_ratio(
     assert found >= exact * (1 - 1e-3) - 1e-3
 
 
+def student_t_loss(apart, scale, other_scale, degrees):
+    """Return the loss of `student_t_epsilon` in as many digits as mpmath works with."""
+    apart, s, t = map(mpmath.mpf, (apart, scale, other_scale))
+    squared = (apart**2 / degrees + (s - t) ** 2) / (4 * s * t)
+    distance = 2 * mpmath.asinh(mpmath.sqrt(squared))
+    return ((degrees + 1) * distance + (degrees - 1) * abs(mpmath.log(s / t))) / 2
+
+
+@pytest.mark.claim("private_auc.student_t_epsilon", kind="chosen cases")
+@pytest.mark.claim("private_auc.cauchy_epsilon", kind="chosen cases")
+@pytest.mark.parametrize("degrees", [1, 3, 1000])
+def test_the_loss_has_its_digits_wherever_doubles_are(degrees):
+    values = [0.0, 5e-324, -1e-310, 1e-160, 1.0, -1.7e308, 1.7e308]
+    scales = [5e-324, 1e-300, 2e-290, 1e-160, 1.0, 1e300, 1.7e308]
+    for value, scale, other_scale in itertools.product(values, scales, scales):
+        with mpmath.workdps(700):
+            losses = [
+                float(student_t_loss(mpmath.mpf(value) - other, scale, other_scale, degrees))
+                for other in values
+            ]
+        found = [student_t_epsilon(value, scale, o, other_scale, degrees) for o in values]
+        assert found == pytest.approx(losses, rel=1e-13, abs=1e-30)
+        if degrees == 1:
+            assert found == [cauchy_epsilon(value, scale, o, other_scale) for o in values]
+
+
 def test_one_degree_of_freedom_is_cauchy_noise():
     assert student_t_epsilon(0.2, 1.0, 1.0, 3.0, 1) == cauchy_epsilon(0.2, 1.0, 1.0, 3.0)
     assert student_t_scale(1.0, 0.3, 1) == cauchy_scale(1.0, 0.3)
@@ -702,6 +729,35 @@ def test_no_step_from_size_to_size_costs_more_than_epsilon(metric, plan, epsilon
     assert worst <= epsilon
     # At the very first sizes already all of it is spent, but for what pays for rounding.
     assert worst >= epsilon * (1 - 1e-5)
+
+
+@pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 0.01, 10.0])
+@pytest.mark.parametrize("degrees", [1, 2, 7, 50, 300, 1000])
+def test_no_rounding_of_scales_costs_more_than_epsilon_at_any_degrees(epsilon, degrees):
+    family = "student-t" if degrees > 1 else "cauchy"
+    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=epsilon)
+    with mpmath.workdps(40):
+        for k in [*range(2, 80), *range(64_000, 64_020)]:
+            scales = noise.scale(k - 1), noise.scale(k)
+            assert student_t_loss(mpmath.mpf(1) / k, *scales, degrees) <= epsilon
+    # Rounding is paid for with no more noise than that.
+    first = float(student_t_loss(1.0, noise.scale(1), noise.scale(1), degrees))
+    assert first >= epsilon * (1 - 1e-5) - degrees * 1e-15
+
+
+@pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 0.01, 10.0])
+@pytest.mark.parametrize("delta", [5e-324, 1e-100, 1e-6, 0.5])
+def test_no_rounding_of_scales_breaks_a_condition_of_laplace_noise(epsilon, delta):
+    noise = MetricNoise(metric="auc", family="laplace", degrees=0, epsilon=epsilon, delta=delta)
+    with mpmath.workdps(40):
+        for k in [*range(2, 80), *range(64_000, 64_020)]:
+            wide, narrow = mpmath.mpf(noise.scale(k - 1)), mpmath.mpf(noise.scale(k))
+            rate = mpmath.log(wide / narrow)
+            needed = 1 / (k * narrow)
+            assert needed <= wide / narrow * (epsilon - rate)
+            assert needed <= epsilon + rate + mpmath.log(delta) * mpmath.expm1(rate)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
@@ -980,7 +1036,6 @@ def distribution_of(release, truth, margin=1.0):
 
 @pytest.mark.claim("private_auc.release_auc", kind="simulation with its error")
 @pytest.mark.claim("private_auc.release_average_precision", kind="simulation with its error")
-@pytest.mark.claim("private_auc.MetricNoise.draw", kind="simulation with its error")
 @pytest.mark.parametrize("function", RELEASES)
 @pytest.mark.parametrize("options", EVERY_NOISE)
 def test_released_values_have_the_distribution_of_the_stated_noise(function, options):
@@ -1001,6 +1056,18 @@ def test_released_values_have_the_distribution_of_the_stated_noise(function, opt
     n = int(LABELS.sum())
     tail = drawn[0].noise.tail(outputs - truth, min(n, 80 - n) if metric == "auc" else n)
     np.testing.assert_allclose(tail, stated.sf(outputs), atol=1e-12)
+
+
+@pytest.mark.claim("private_auc.MetricNoise.draw", kind="simulation with its error")
+@pytest.mark.parametrize("family", ["cauchy", "student-t", "laplace"])
+@pytest.mark.parametrize("size", [1, 40])
+def test_the_noise_itself_has_the_distribution_of_its_family(family, size):
+    degrees, delta = {"cauchy": (1, 0.0), "student-t": (3, 0.0), "laplace": (0, 1e-6)}[family]
+    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=1.5, delta=delta)
+    rng, scale = np.random.default_rng(4), noise.scale(size)
+    stated = stats.t(degrees, 0, scale) if degrees else stats.laplace(0, scale)
+    drawn = [float(noise.draw(size, rng)) for _ in range(3000)]
+    assert stats.kstest(drawn, stated.cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("function", RELEASES)

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 from functools import partial
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from dpnotes import randomized_response, symmetric_loss  # noqa: E402
 from dpnotes.symmetric_loss import (  # noqa: E402
+    classes,
     corrected_cross_entropy,
     corrected_logistic_loss,
     cross_entropy,
@@ -175,6 +177,91 @@ def test_no_loss_overflows_where_scores_are_large(loss):
         value.backward()
         assert torch.isfinite(value)
         assert torch.isfinite(logits.grad).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("p", [5e-324, 1e-9, 0.5, 1 - 1e-9])
+def test_a_corrected_cross_entropy_is_finite_and_so_are_its_slopes(dtype, p):
+    for scores, labels in itertools.product(([99.0, 0, 0], [0, 99.0, -99.0], [0, 0, 0]), range(3)):
+        with mpmath.workdps(60):
+            weights = [mpmath.exp(score) for score in scores]
+            u = weights[labels] / sum(weights)
+            expected = -mpmath.log(mpmath.mpf(p) * u + (1 - mpmath.mpf(p)) / 2 * (1 - u))
+        logits = torch.tensor(scores, dtype=dtype, requires_grad=True)
+        value = corrected_cross_entropy(logits, torch.tensor(labels), p)
+        assert value.dtype == dtype
+        tolerance = 3 * torch.finfo(dtype).eps
+        assert value.item() == pytest.approx(float(expected), rel=tolerance, abs=tolerance)
+        value.backward()
+        assert torch.isfinite(logits.grad).all()
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 1 / 3, 0.6, 1 - 1e-9])
+def test_small_slopes_of_a_corrected_cross_entropy_keep_their_digits(p):
+    logits, labels = 5 * grid(3, (-5.0, -1.0, 0.0, 4.0)), torch.arange(64) % 3
+    single, double = (logits.to(dtype).requires_grad_() for dtype in (torch.float, torch.double))
+    for scores in (single, double):
+        corrected_cross_entropy(scores, labels, p).sum().backward()
+    torch.testing.assert_close(single.grad.double(), double.grad, rtol=1e-4, atol=1e-30)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("power", [5e-324, 1e-310, 1e-46, 1e-39, 1e-30, 1e-8])
+def test_a_power_near_zero_gives_the_cross_entropy_and_its_slopes(dtype, power):
+    for scores in ([0.0] * 4, [-9.0, 0.0, 3.0, 9.0]):
+        found, expected = (torch.tensor([scores], dtype=dtype, requires_grad=True) for _ in "12")
+        label = torch.tensor([0])
+        loss = generalized_cross_entropy(found, label, power)
+        plain = cross_entropy(expected, label)
+        loss.sum().backward(), plain.sum().backward()
+        tolerance = {"rtol": 2 * torch.finfo(dtype).eps + 20 * power, "atol": 0.0}
+        torch.testing.assert_close(loss, plain, **tolerance)
+        torch.testing.assert_close(found.grad, expected.grad, **{**tolerance, "atol": 1e-3})
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_shares_of_scores_as_far_apart_as_can_be_are_numbers(dtype):
+    most = torch.finfo(dtype).max
+    for scores, shares in [
+        ([most, -most], [0, 1]),
+        ([most, 0.0, -most], [0, 1 / 3, 2 / 3]),
+        ([most, most, -most, -most], [0, 0, 1 / 2, 1 / 2]),
+        ([0.0] * 99 + [most], [1 / 99] * 99 + [0]),
+    ]:
+        logits = torch.tensor(scores, dtype=dtype, requires_grad=True)
+        found = of_all_labels(normalized_cross_entropy, logits)
+        expected = torch.tensor(shares, dtype=dtype)
+        torch.testing.assert_close(found, expected, rtol=4 * torch.finfo(dtype).eps, atol=1e-5)
+        found[0].backward()
+        assert torch.isfinite(logits.grad).all()
+
+
+def test_the_shares_of_scores_made_smaller_are_those_of_the_scores():
+    logits = grid(3, (-9.0, -0.1, 0.0, 2.0, 30.0))
+    plain = logits.log_softmax(-1)
+    torch.testing.assert_close(24 * classes._shrunk_log_softmax(logits), plain)
+
+
+def test_large_scores_keep_the_digits_of_their_differences():
+    for dtype in (torch.float32, torch.float64):
+        logits = torch.tensor([[1e8, 1e8 + 8]], dtype=dtype)
+        assert multiclass_unhinged_loss(logits, torch.tensor([1])).tolist() == [-7]
+    half = torch.tensor([[4096.0, 4100.0, 4104.0]], dtype=torch.float16)
+    assert multiclass_unhinged_loss(half, torch.tensor([0])).tolist() == [7]
+
+
+@every_loss
+def test_half_precision_gives_what_single_precision_does_but_for_digits(loss):
+    logits, labels = grid(3), torch.arange(64) % 3
+    for dtype in (torch.float16, torch.bfloat16):
+        rounded = logits.to(dtype)
+        tolerance = 4 * torch.finfo(dtype).eps
+        torch.testing.assert_close(
+            loss(rounded, labels),
+            loss(rounded.float(), labels).to(dtype),
+            rtol=tolerance,
+            atol=0.0,
+        )
 
 
 @every_loss

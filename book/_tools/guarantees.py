@@ -33,9 +33,10 @@ alike, as far as it reaches. How far that is, its kind says:
 
 A check of every small case is no proof for the large ones, and no check says that a statement is
 the right one to ask for. So every line leads to its statement and to the source of its tests: read
-both. Some tests let the program hypothesis choose their parameters, and the line says so. Two more
-rules are kept by a test: what is called exact, an enumeration or a quadrature draws no random
-numbers, and no test on this page is left out of the run that comes with every change.
+both. Some tests let the program hypothesis choose their parameters, and the line says so. Three
+more rules are kept by a test: of the tests in the line of a function at least one uses that
+function; what is called exact, an enumeration or a quadrature draws no random numbers; and no test
+on this page is left out of the run that comes with every change.
 
 **The last result** is the same in every line, so there is no column for it: each of these tests is
 run for every change, and the site is published by itself only from a change for which all of them

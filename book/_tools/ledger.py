@@ -124,6 +124,7 @@ class Check:
     kind: str | None
     marks: set = field(default_factory=set)
     draws: str = ""
+    words: set = field(default_factory=set)
 
     @property
     def title(self):
@@ -288,8 +289,9 @@ def _checks(root):
             for decorator in node.decorator_list:
                 if _mark(decorator) == "claim":
                     labels, kind = _claimed(decorator)
-                    draws = file.draws(node)
-                    found.append(Check(where, node.name, node.lineno, labels, kind, marks, draws))
+                    place = where, node.name, node.lineno
+                    reached = file.draws(node), file.words(node)
+                    found.append(Check(*place, labels, kind, marks, *reached))
     return found
 
 
@@ -313,6 +315,9 @@ class FileOfTests:
     def __init__(self, path):
         self.path = path
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
+        imports = [node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom)]
+        aliases = [alias for node in imports for alias in node.names]
+        self.called = {alias.asname: alias.name for alias in aliases if alias.asname}
         self.named = {}
         for node in self.tree.body:
             for name in _bound(node):
@@ -331,6 +336,12 @@ class FileOfTests:
                     for alias in node.names:
                         if alias.name in known:
                             file.named[alias.asname or alias.name] = known[alias.name]
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                helper = path.parent / f"{alias.name}.py"
+                if helper.exists():
+                    name = alias.asname or alias.name
+                    known = cls.read(helper).named
+                    file.named |= {f"{name}.{part}": found for part, found in known.items()}
         return file
 
     def tests(self):
@@ -360,6 +371,25 @@ class FileOfTests:
                 if found:
                     return f"{found} in {name}" if " in " not in found else found
         return ""
+
+    def words(self, node, seen=None):
+        """Return every name in a test and in what it uses of the tests; words in quotes are none.
+
+        What is imported under another name counts under both.
+        """
+        seen = set() if seen is None else seen
+        if id(node) in seen:
+            return set()
+        seen.add(id(node))
+        parts = list(ast.walk(node))
+        found = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+        used = set(_used(node))
+        found |= used | {self.called.get(name, name) for name in used}
+        used |= {ast.unparse(part) for part in parts if isinstance(part, ast.Attribute)}
+        for name in used & self.named.keys():
+            file, definition = self.named[name]
+            found |= file.words(definition, seen)
+        return found
 
     def _stands_in(self, value, node):
         """Say whether a generator is none: made by the tests, or handed on and met elsewhere."""
@@ -425,6 +455,15 @@ def unknown(ledger):
             yield f'{_at(check)}: needs labels and a kind, claim("label", kind="enumeration")'
 
 
+def unused(ledger):
+    """Of the checks of a public name, one uses it: itself, or by a helper of the tests."""
+    for thing in ledger.shown():
+        name, checks = set(thing.label.split(".")[1:]), ledger.of(thing.label)
+        if checks and not any(name <= check.words for check in checks):
+            told = ", ".join(_at(check) for check in checks)
+            yield f"{thing.label}: no test that claims to check it uses it: {told}"
+
+
 def misnamed(ledger):
     """What is called exact or enumerated draws nothing, and what is called a simulation draws."""
     for check in ledger.checks:
@@ -458,7 +497,7 @@ def _at(check):
     return f"{check.path}::{check.name}"
 
 
-RULES = [unlabelled, unproved, unchecked, unknown, misnamed, left_out, stale_exceptions]
+RULES = [unlabelled, unproved, unchecked, unused, unknown, misnamed, left_out, stale_exceptions]
 
 
 def problems(ledger):

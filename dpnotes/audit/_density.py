@@ -81,7 +81,7 @@ def density_delta(
     ValueError
         If epsilon is negative or not finite, if there is no turning point, if one is not finite, if
         the log-ratio is seen to turn between two of them or is not finite there, or if a `cdf` and
-        `sf` do not add up to 1.
+        `sf` do not add up to 1 or are those of several distributions.
     TypeError
         If a distribution lacks a method, or a number is of the wrong kind.
 
@@ -255,6 +255,9 @@ def _check_density(name: str, given: _Density, points: NDArray) -> None:
         kind = type(given).__name__
         raise TypeError(f"{name} must have the methods logpdf, cdf and sf, got {kind}")
     with np.errstate(all="ignore"):
+        shapes = [np.shape(method(points[0])) for method in (given.logpdf, given.cdf, given.sf)]
+        if any(shapes):
+            raise ValueError(f"{name} must be one distribution, got some of shape {max(shapes)}")
         below, above = np.asarray(given.cdf(points)), np.asarray(given.sf(points))
     if below.shape != points.shape or not (np.abs(below + above - 1) <= 1e-9).all():
         raise ValueError(f"{name} must have a cdf and an sf that add up to 1 at each point")

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnotes._checks import as_array, as_floats, check_real, kind_of
 
 _SUM_TOLERANCE = 1e-9
+_SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits
 _PAIR_BLOCK = 2**20  # numbers gathered at once: 8 MiB
 
 
@@ -34,8 +35,9 @@ def exact_epsilon(
     Raises
     ------
     ValueError
-        If the matrix is empty or not 2-D, if an entry is not a probability, if a row does not sum
-        to 1, or if `neighbours` is empty or points outside the rows.
+        If the matrix is empty or not 2-D, if an entry is not a probability, or is rounded to a
+        float and too small for all its digits, if a row does not sum to 1, or if `neighbours` is
+        empty or points outside the rows.
     TypeError
         If the matrix does not hold real numbers, or `neighbours` pairs of integers.
 
@@ -120,7 +122,8 @@ def exact_delta(
         for pair in _rows_of_pairs(rows, neighbours)
         for both in (pair, pair[::-1])
     )
-    return max(excesses, default=0.0)
+    # Rows may sum to a little more than 1.
+    return min(max(excesses, default=0.0), 1.0)
 
 
 def trade_off(
@@ -202,6 +205,8 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"{name} must be a matrix with a row and a column, got {given.shape}")
     if given.dtype.kind not in "biufO":
         raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
+    if given.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in given.flat):
+        raise TypeError(f"{name} must hold real numbers, got words")
     try:
         with np.errstate(over="ignore"):
             rows = given.astype(float)
@@ -209,10 +214,11 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"{name} must hold probabilities in [0, 1], one is far above") from None
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold real numbers") from error
-    if given.dtype != rows.dtype and (vanished := (rows == 0) & (given != 0)).any():
+    rounded = given.dtype != rows.dtype
+    if rounded and (small := (np.abs(rows) < _SMALLEST) & (given != 0)).any():
         raise ValueError(
-            f"{name} must hold probabilities that a float can tell from 0, "
-            f"row {vanished.any(axis=1).argmax()} has a smaller one"
+            f"{name} must hold probabilities that a float can hold with all its digits, "
+            f"row {small.any(axis=1).argmax()} has a smaller one"
         )
     improper = ~((rows >= 0) & (rows <= 1 + _SUM_TOLERANCE))
     if improper.any():

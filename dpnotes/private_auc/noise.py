@@ -36,8 +36,13 @@ DEGREES = (1, 2, 3, 4, 5)
 _LARGEST_EPSILON = 64.0
 # Beyond this epsilon the noise is far below the grid of the results, and no double overflows.
 _NOISELESS_EPSILON = 2.0**60
-# The smallest scales are made for a little less, which pays for the rounding of their ratios.
-_SHORTAGE = 1 - 2.0**-18
+# The smallest scales are made for a little less, which pays for the rounding of their ratios: for
+# this share of epsilon less, or where that is more by this much for each time that the loss grows
+# with the logarithm of a ratio, whose doubles are off by up to 2^-51.
+_SHORTAGE = 2.0**-18
+_ROUNDING = 2.0**-50
+# Below this scale a double may lose digits of what it is compared with.
+_SMALLEST_SCALE = 1e-290
 # Up to here sizes are gone through one by one, from there on in steps of a 64th.
 _BLOCK = 64
 # A family is compared with the best where the best is of use.
@@ -227,10 +232,25 @@ def student_t_epsilon(
     apart = math.hypot((value - other_value) / math.sqrt(degrees), scale - other_scale)
     distance = 2 * math.asinh(apart / 2 / math.sqrt(scale) / math.sqrt(other_scale))
     low, high = sorted((scale, other_scale))
+    if low < _SMALLEST_SCALE or not math.isfinite(distance):
+        apart_squared = (Fraction(value) - Fraction(other_value)) ** 2
+        distance = _exact_distance(apart_squared / degrees, Fraction(low), Fraction(high))
     # Of scales that are nearly equal the logarithms would cancel.
     near = high < 2 * low
     wider = math.log1p((high - low) / low) if near else math.log(high) - math.log(low)
     return (degrees + 1) / 2 * distance + (degrees - 1) / 2 * wider
+
+
+def _exact_distance(apart_squared: Fraction, low: Fraction, high: Fraction) -> float:
+    """Return the distance of two centres and scales where doubles lose digits or overflow."""
+    half_squared = (apart_squared + (high - low) ** 2) / (4 * low * high)
+    if not half_squared:
+        return 0.0
+    logarithm = math.log(half_squared.numerator) - math.log(half_squared.denominator)
+    if abs(logarithm) < 600:
+        return 2 * math.asinh(math.sqrt(half_squared))
+    # arsinh x is next to log 2 x where x is large, and to x where it is small.
+    return 2 * math.log(2) + logarithm if logarithm > 0 else 2 * math.exp(logarithm / 2)
 
 
 def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
@@ -272,6 +292,11 @@ def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
     if change <= 0:
         raise ValueError(f"beta must be smaller at this epsilon and delta, got {beta}")
     return 1 / change
+
+
+def _less(epsilon: float, slope: float) -> float:
+    """Return what is left of epsilon for scales whose ratios are rounded."""
+    return epsilon - max(epsilon * _SHORTAGE, slope * _ROUNDING)
 
 
 def _student_t_change(epsilon: float, degrees: int, rate: float) -> float:
@@ -377,7 +402,8 @@ class MetricNoise:
     `scale` goes from size to size with the largest u that this allows. No guess of the size is
     needed. From 64 on it takes steps of a 64th of the size, with one u for each. Single steps would
     make the noise smaller by less than a hundredth from epsilon 0.1 on, and by less than three
-    hundredths in what was tried down to 0.001.
+    hundredths in what was tried down to 0.001. For the rounding of the scales all of this is done
+    for an epsilon that is less by a share of 2^-18, or by 2^-50 a degree where that is more.
 
     Examples
     --------
@@ -429,9 +455,9 @@ class MetricNoise:
         """
         rate = check_real("rate", rate, low=0.0, allowed="a finite number of at least 0")
         if self.family == "laplace":
-            epsilon = min(self.epsilon, _NOISELESS_EPSILON) * _SHORTAGE
+            epsilon = _less(min(self.epsilon, _NOISELESS_EPSILON), 1 - math.log(self.delta))
             return _laplace_change(epsilon, self.delta, rate)
-        epsilon = min(self.epsilon, _LARGEST_EPSILON) * _SHORTAGE
+        epsilon = _less(min(self.epsilon, _LARGEST_EPSILON), self.degrees)
         return _student_t_change(epsilon, self.degrees, rate)
 
     def scale(self, size: int) -> float:

@@ -1,9 +1,11 @@
 """Losses of any number of classes: of a score for each class, and a label.
 
 Below, k is the number of classes and u the softmax of the scores. A loss is symmetric when it adds
-up to one constant over all k labels, whatever the scores.
+up to one constant over all k labels, whatever the scores. Losses have the type of the scores, and
+one beyond its largest number, 65,504 in half precision, is infinite.
 """
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -51,7 +53,7 @@ def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Ten
     >>> mean_absolute_error(torch.zeros(1, 4), torch.tensor([2]))
     tensor([1.5000])
     """
-    return -2 * torch.expm1(_log_likelihood(logits, labels))
+    return -2 * torch.expm1(_log_likelihood(logits, labels)).to(logits.dtype)
 
 
 @_of_classes
@@ -68,8 +70,12 @@ def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torc
     tensor([0.2500])
     """
     logits, labels = check_classes(logits, labels)
-    logarithms = logits.log_softmax(-1)
-    return _of_label(logarithms, labels) / logarithms.sum(-1)
+    scores = _widened(logits)
+    most = torch.finfo(scores.dtype).max / (8 * scores.shape[-1])
+    # Of shares only ratios count: scores so far apart that a sum overflows are made smaller.
+    large = bool((scores.abs() > most).any())
+    logarithms = _shrunk_log_softmax(scores) if large else scores.log_softmax(-1)
+    return (_of_label(logarithms, labels) / logarithms.sum(-1)).to(logits.dtype)
 
 
 @_of_classes
@@ -88,8 +94,10 @@ def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torc
     tensor([-1.5000])
     """
     logits, labels = check_classes(logits, labels)
-    above = _of_label(logits, labels) - logits.mean(-1)
-    return 1 - above * (logits.shape[-1] / (logits.shape[-1] - 1))
+    scores = _widened(logits)
+    # Differences first: a mean of large scores has no digits left for them.
+    above = (_of_label(scores, labels).unsqueeze(-1) - scores).mean(-1)
+    return (1 - above * (scores.shape[-1] / (scores.shape[-1] - 1))).to(logits.dtype)
 
 
 @_of_classes
@@ -101,7 +109,7 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     >>> cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor([1.3863])
     """
-    return -_log_likelihood(logits, labels)
+    return -_log_likelihood(logits, labels).to(logits.dtype)
 
 
 def generalized_cross_entropy(
@@ -141,7 +149,12 @@ def generalized_cross_entropy(
     """
     bounds = {"low": 0.0, "high": 1.0, "low_open": True}
     power = check_real("power", power, **bounds, allowed="a number above 0 and at most 1")
-    return -torch.expm1(power * _log_likelihood(logits, labels)) / power
+    logarithms = _log_likelihood(logits, labels)
+    exponents, digits = power * logarithms, torch.finfo(logarithms.dtype)
+    # Of so small a power, or its product, an exponential or a quotient has no digits left.
+    near_zero = (exponents > -digits.eps / 4) | (power < digits.tiny)
+    losses = -torch.expm1(exponents) / max(power, digits.tiny)
+    return torch.where(near_zero, -logarithms, losses).to(logits.dtype)
 
 
 def corrected_cross_entropy(
@@ -183,16 +196,46 @@ def corrected_cross_entropy(
     tensor([1.0986, 1.3863])
     """
     p = check_probability("keep_probability", keep_probability)
-    truth = _log_likelihood(logits, labels)
+    logits, labels = check_classes(logits, labels)
+    logarithms = _widened(logits).log_softmax(-1)
+    reported = torch.zeros_like(logarithms, dtype=torch.bool)
+    reported = reported.scatter(-1, labels.unsqueeze(-1), value=True)
+    truth = _of_label(logarithms, labels)
+    lie = logarithms.masked_fill(reported, -math.inf).logsumexp(-1)
     q = (1 - p) / (logits.shape[-1] - 1)
-    # The report has a chance of its own, q or p, so this is never the logarithm of zero.
-    return -torch.log(q + (p - q) * truth.exp())
+    # From whichever of u and 1 - u is smaller, so that it keeps its digits, and slopes do.
+    few, many = _log_mixture(q, p, truth), _log_mixture(p, q, lie)
+    return -torch.where(truth <= lie, few, many).to(logits.dtype)
 
 
 def _log_likelihood(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the logarithm of the probability that the scores give to the label."""
+    """Return the logarithm of the probability that the scores give to the label, widened."""
     logits, labels = check_classes(logits, labels)
-    return _of_label(logits.log_softmax(-1), labels)
+    return _of_label(_widened(logits).log_softmax(-1), labels)
+
+
+def _log_mixture(rest: float, chance: float, logarithm: torch.Tensor) -> torch.Tensor:
+    """Return log(rest + (chance - rest) u) for log u up to about -log 2; above -1/2, anything."""
+    apart = abs(chance - rest)
+    log_apart = math.log(apart) if apart else -math.inf
+    logarithm = logarithm.clamp(max=-0.5)
+    if chance > rest:
+        log_rest = torch.full_like(logarithm, math.log(rest))
+        return torch.logaddexp(log_rest, log_apart + logarithm)
+    return math.log(rest) + torch.log1p(-(logarithm + (log_apart - math.log(rest))).exp())
+
+
+def _widened(logits: torch.Tensor) -> torch.Tensor:
+    """Return scores in single precision at least."""
+    return logits.float() if torch.finfo(logits.dtype).bits < 32 else logits
+
+
+def _shrunk_log_softmax(scores: torch.Tensor) -> torch.Tensor:
+    """Return the logarithms of the probabilities over 8 k, so that their sum does not overflow."""
+    factor = 8 * scores.shape[-1]
+    small = scores / factor
+    below = small - small.amax(-1, keepdim=True)
+    return below - (factor * below).exp().sum(-1, keepdim=True).log() / factor
 
 
 def _of_label(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
