@@ -1,4 +1,4 @@
-# One private weight: fitted for the noise to come, and released with fresh noise
+# One private weight: fitted for the noise to come, then released with noise
 from functools import cache
 
 import numpy as np
