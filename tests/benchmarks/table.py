@@ -183,8 +183,8 @@ def _of_kind(rows, machine, kind):
 
 def _several(values, written):
     values = list(values)
-    # A line breaks between two machines, not between a number and its unit.
-    return "–" if not any(values) else " · ".join(written(v).replace(" ", NBSP) for v in values)
+    # A line breaks between two machines, not between a number and its unit or before the dot.
+    return "–" if not any(values) else f"{NBSP}· ".join(written(v).replace(" ", NBSP) for v in values)
 
 
 def _line(cells):
