@@ -205,7 +205,6 @@ def test_a_chapter_that_does_not_exist_is_refused(capsys):
 
 def test_figures_are_drawn_again_as_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(pdf, "_pages", lambda names: ["book/page", "book/words"])
-    monkeypatch.setenv("IPYTHONDIR", "")
     dots = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain": ""})
     plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
     for name, outputs in {"page": [dots], "words": []}.items():

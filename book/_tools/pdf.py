@@ -91,16 +91,18 @@ def draw(names, root):
     settings = root / "_build" / "ipython" / "profile_default" / "ipython_kernel_config.py"
     settings.parent.mkdir(parents=True)
     settings.write_text('c.InlineBackend.figure_formats = {"pdf", "png"}\n', encoding="utf-8")
-    os.environ["IPYTHONDIR"] = str(settings.parents[1])
     paths = [root / f"{page}.ipynb" for page in _pages(names)]
     drawn = [path for path in paths if path.exists() and '"image/png"' in path.read_text("utf-8")]
     print(f"running {len(drawn)} notebooks for their figures ...", flush=True)
-    joblib.Parallel(n_jobs=-1)(joblib.delayed(_draw)(path, root) for path in drawn)
+    folder = str(settings.parents[1])
+    joblib.Parallel(n_jobs=-1)(joblib.delayed(_draw)(path, root, folder) for path in drawn)
 
 
-def _draw(path, root):
+def _draw(path, root, folder):
     import refresh
 
+    # Here, as this process may be older than the folder.
+    os.environ["IPYTHONDIR"] = folder
     with contextlib.redirect_stdout(io.StringIO()):
         refresh.write(path, refresh.execute(path, root=root))
 
