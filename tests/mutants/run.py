@@ -39,7 +39,7 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
-NEEDED = ("dpnotes", "tests", "data", "book", "conftest.py", "pyproject.toml")
+NEEDED = ("dpnotes", "tests", "data", "book", "_config.yml", "conftest.py", "pyproject.toml")
 UNNEEDED = shutil.ignore_patterns("__pycache__", "_static", "*.npz", "benchmarks")
 SHORTEST = 60.0
 
