@@ -184,7 +184,9 @@ def _of_kind(rows, machine, kind):
 def _several(values, written):
     values = list(values)
     # A line breaks between two machines, not between a number and its unit or before the dot.
-    return "–" if not any(values) else f"{NBSP}· ".join(written(v).replace(" ", NBSP) for v in values)
+    return (
+        "–" if not any(values) else f"{NBSP}· ".join(written(v).replace(" ", NBSP) for v in values)
+    )
 
 
 def _line(cells):
