@@ -56,8 +56,10 @@ refresh: $(READY) ## execute the notebooks that are stale and store their output
 bench: .venv-bench/.ready ## measure dpnotes beside its peers, in an environment of their own
 	.venv-bench/bin/python -m pytest tests/benchmarks -q -p no:cacheprovider --benchmark-quiet
 
-browser: $(READY) ## install chromium and what the browser tests need (Debian; needs root)
+browser: $(READY) ## install chromium, firefox and what the browser tests need (Debian; needs root)
 	@command -v chromium >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium; }
+	@command -v firefox-esr firefox >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y firefox-esr; } \
+		|| echo "Firefox could not be installed: its tests will be skipped."
 	$(PYTHON) -m pip install --editable '.[browser]' --constraint constraints.txt
 
 pdf: $(READY) ## print the book into _build/pdf (NAME=pate: one chapter; NAME=--chapters: each); needs LaTeX, and says which

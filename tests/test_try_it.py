@@ -469,15 +469,24 @@ def test_a_program_is_stopped_after_a_while(opened):
     box = (SITE / "_static/try/box.js").read_text(encoding="utf-8")
     short = box.replace("LONGEST = 60_000", "LONGEST = 1_000")
     assert short != box
-    visitor.page.route("**/try/box.js*", lambda route: _fulfil(route, short))
+    visitor.page.route("**/try/box.js*", lambda route: _fulfil(route, body=short))
     visitor.page.reload()
     live(visitor.page).wait_for()
     run(visitor.page, LOOP)
     assert state(visitor.page) == "Stopped after a minute."
 
 
-def _fulfil(route, body):
-    route.fulfill(response=route.fetch(), body=body)
+def _fulfil(route, **changed):
+    route.fulfill(response=route.fetch(), **changed)
+
+
+@in_the_browser
+def test_a_policy_that_forbids_it_is_named_and_not_waited_for(opened):
+    visitor = opened(PLAYGROUND)
+    strict = {"Content-Security-Policy": "script-src 'self'", "Content-Type": "text/javascript"}
+    visitor.page.route("**/try/worker.js*", lambda route: _fulfil(route, headers=strict))
+    run(visitor.page)
+    assert "the policy of this site" in state(visitor.page)
 
 
 @in_the_browser
@@ -624,7 +633,7 @@ def test_an_engine_that_has_gone_is_told(opened):
 @in_the_browser
 def test_a_box_of_a_site_without_the_engine_stands_still(visit):
     with visit() as visitor:
-        visitor.page.route("**/use/playground.html", lambda route: _fulfil(route, _bare(route)))
+        visitor.page.route("**/playground.html", lambda route: _fulfil(route, body=_bare(route)))
         page = visitor.go(PLAYGROUND)
         assert page.locator(".try-it .program").first.is_visible()
         assert live(page).count() == 0

@@ -16,8 +16,7 @@ export function load(home, loaded) {
 
 async function start(home, loaded) {
   worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-  // What was compiled once starts again in a moment.
-  ({ compiled } = await ask({ load: { home, compiled } }, { loaded }));
+  await ask({ load: { home, compiled } }, { loaded });
 }
 
 export async function run(source, print) {
@@ -40,6 +39,9 @@ function ask(message, { loaded, print }) {
     pending = reject;
     worker.onmessage = ({ data }) => {
       if (data.loaded) loaded(data.loaded);
+      // What was compiled once starts again in a moment. Firefox does not hand a page what its
+      // policy forbids it to compile; there the message is lost, and the next start compiles.
+      else if (data.compiled) compiled = data.compiled;
       else if (data.print) print?.(data.print, data.error);
       else if (data.broken) end(Object.assign(new Error(data.broken), { old: data.old }));
       else resolve(data);

@@ -6,6 +6,9 @@ const KEPT = "dpnotes-python";
 const MOST_PRINTED = 20_000;
 const PROGRAM = "program.py", FOUND = "found.json";
 
+// The smallest module there is.
+const NOTHING = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
+
 let python, tmp, shim, printed;
 
 // Parts that were loaded once are kept; their names change with what is in them. Without a place
@@ -35,7 +38,17 @@ async function loaded(url, kept, count) {
   return { body: response.body.pipeThrough(counted), keeping };
 }
 
+// A policy that came with this file may forbid it; then no browser is too old.
+function checkPolicy() {
+  try {
+    new WebAssembly.Module(NOTHING);
+  } catch {
+    throw new Error("the policy of this site does not let its pages run WebAssembly");
+  }
+}
+
 async function load({ home, compiled }) {
+  checkPolicy();
   const answer = await fetch(new URL("engine.json", home), { cache: "no-cache" });
   if (!answer.ok) throw new Error("Python is not in this copy of the book");
   const { parts } = await answer.json();
@@ -57,7 +70,8 @@ async function load({ home, compiled }) {
   await start(compiled, await unpacked(await library), await unpacked(await dpnotes));
   await Promise.all([program, await library, await dpnotes].map((one) => one?.keeping));
   for (const { url } of (await kept?.keys()) ?? []) if (!wanted.includes(url)) kept.delete(url);
-  postMessage({ ready: true, compiled });
+  postMessage({ compiled });
+  postMessage({ ready: true });
 }
 
 function say(error) {
