@@ -90,7 +90,7 @@ def test_make_stops_with_one_sentence_where_no_python_fits(checkout):
     old = script(checkout / "old", "exit 1")
     made = make_environment(checkout, DPNOTES_PYTHON=f"{old} no-such-python")
     assert made.returncode != 0
-    assert "dpnotes needs Python 3.11 or 3.12 and found neither" in made.stderr
+    assert "dpnotes needs Python 3.11, 3.12 or 3.13 and found none" in made.stderr
     assert not (checkout / ".venv").exists()
 
 

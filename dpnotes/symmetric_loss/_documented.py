@@ -1,6 +1,7 @@
 """What several functions share in their documentation, written once."""
 
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import TypeVar
 
 Function = TypeVar("Function", bound=Callable)
@@ -10,8 +11,9 @@ def documented(shared: str) -> Callable[[Function], Function]:
     """Return a decorator that writes sections behind the first sentence of a docstring."""
 
     def write(function: Function) -> Function:
-        sentence, _, rest = (function.__doc__ or "").partition("\n\n")
-        function.__doc__ = f"{sentence}\n\n{shared}\n{rest}"
+        # From 3.13 on Python takes the indentation away by itself.
+        sentence, _, rest = cleandoc(function.__doc__ or "").partition("\n\n")
+        function.__doc__ = f"{sentence}\n\n{cleandoc(shared)}\n\n{rest}"
         return function
 
     return write
