@@ -1,6 +1,7 @@
 """A grade depends on what a function returns, and on nothing else that a submission does."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -327,6 +328,57 @@ def test_numbers_of_numpy_are_quoted_as_numbers():
     task = answer_task(arguments={}, shape=(), distribution=None)
     found = verdict("import numpy as np\ndef answer(t, rng): return (np.float64(.5), t)", task)
     assert "returned (0.5, 0)" in found.sentence
+
+
+@pytest.mark.claim("audit.grade", kind="chosen cases")
+@pytest.mark.parametrize(
+    ("held", "other"),
+    [
+        (held, other)
+        for held in ("{}", "[{}]", "(7, {})", "dict(a={})", "{{{}: 1, 'b': [[]]}}")
+        for other in ("np.int64({})", "float({})", "bool({})", "np.array({})")
+        if (held[:2], other[:8]) != ("{{", "np.array")  # an array is no key
+    ],
+)
+def test_a_number_is_judged_by_its_value_whatever_type_holds_it(held, other):
+    body = f"""import numpy as np
+def answer(truth, rng):
+    kept = rng.random() < 0.7310585786300049
+    return {held.format("truth")} if kept else {held.format(other.format("1 - truth"))}
+"""
+    task = answer_task(arguments={}, distribution=None)
+    assert verdict(body, task).check == "passed"
+    leaky = body.replace("0.7310585786300049", "0.9")
+    assert verdict(leaky, task).check == "privacy"
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        [1, True, 1.0, np.int8(1), np.float16(1), np.longdouble(1), np.array(1)],
+        [[1, 0], (True, -0.0), np.array([1, 0], np.int8), [np.float32(1), 0]],
+        [[[1, 2], [3, 4]], np.arange(1, 5).reshape(2, 2), ([1, 2.0], np.array([3, 4]))],
+        [2**60, 2.0**60, np.int64(2**60)],
+        [[2**60 + 1, 1], (np.int64(2**60 + 1), 1.0), np.array([2**60 + 1, 1])],
+        [{1: 2, 0: 3}, {np.int64(0): 3.0, True: 2}],
+        [{(1, 2): [3]}, {(1.0, np.int8(2)): (3,)}],
+        ["a", np.str_("a")],
+        [[], (), np.array([])],
+        [[math.inf, 10**400], (np.inf, 10**400)],
+        [[np.nan], np.array([np.nan])],
+    ],
+)
+def test_outputs_of_one_value_are_one_output_and_no_other(alike):
+    texts = {repr(_judge._by_value(output)) for output in alike}
+    assert len(texts) == 1, texts
+
+
+def test_large_numbers_of_several_types_are_told_apart():
+    body = """import numpy as np
+def answer(truth, rng):
+    return (int if rng.random() < 0.5 else np.int64)(2**60 + truth + 2 * int(rng.random() < 0.5))
+"""
+    assert verdict(body, answer_task(arguments={}, distribution=None)).check == "privacy"
 
 
 def test_delta_is_allowed_where_it_is_claimed():

@@ -271,6 +271,63 @@ def leaks_in_one(truth, *, rng):
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
+        (lambda truth, rng: np.int64(0) if truth else 0, "is 0 (int). That"),
+        (
+            lambda truth, rng: np.int64(0) if truth else int(rng.integers(9)),
+            "is anything but 0 (numpy.int64). That",
+        ),
+        (
+            lambda truth, rng: [np.int64(1), "a"] if truth else [1, "a"],
+            "is [1, 'a'] ([int, str]). That",
+        ),
+        (lambda truth, rng: [[1, 0.0]] if truth else [[1, 0]], "is [[1, 0]] (int). That"),
+        (lambda truth, rng: {"a": True} if truth else {"a": 1}, "is {'a': 1} (int). That"),
+        (lambda truth, rng: np.str_("a") if truth else "a", "is 'a' (str). That"),
+        (
+            lambda truth, rng: np.ones(1, np.int8) if truth else np.ones(1, int),
+            "is an array [1] (array of int64). That",
+        ),
+        (
+            lambda truth, rng: [rng.random(), 1.0] if truth else [rng.random(), 1],
+            " ([float, int], and not float). That",
+        ),
+        (lambda truth, rng: (1,) if truth else (2,), "is (2). That"),
+        (lambda truth, rng: "a" if truth else None, "is None. That"),
+        (lambda truth, rng: rng.random() if truth else int(rng.integers(99)), "is of type "),
+    ],
+)
+def test_an_event_that_is_in_the_types_alone_names_them(mechanism, words):
+    found = report(mechanism, 1.0, [(0, 1)], trials=400, rng=1)
+    other = report(lambda d, rng: mechanism(1 - d, rng), 1.0, [(0, 1)], trials=400, rng=1)
+    assert any(words in each.sentence for each in (found, other)), (found, other)
+
+
+ODD = [
+    *(np.datetime64(3, "s"), np.timedelta64(3, "s"), 1j, np.complex64(1j), np.longdouble(1)),
+    *(np.void(b"ab"), np.bytes_(b"a"), b"a", 10**400, Fraction(1, 3), Decimal("0.1"), -(2**60)),
+    *([], (), {}, set(), frozenset({1}), [[], None], {"a": ()}, [[1j], np.array([])]),
+    *(np.array(["a"]), np.array([b"a"]), np.array([None, {}]), np.array([1], "M8[D]"), np.ones(())),
+    *(np.array(["a" * 40], np.dtypes.StringDType()), np.ma.array([1, 2], mask=[0, 1])),
+    *(np.array([(1, 2.0)], "i4, f8"), np.array([1], ">i4"), np.array([1], np.longdouble)),
+]
+
+
+@pytest.mark.parametrize("output", ODD, ids=map(repr, ODD))
+@pytest.mark.parametrize("other", [None, 1.5, [1], np.ones(2)], ids=str)
+def test_every_output_that_is_read_can_be_put_into_words(output, other):
+    found = report(lambda d, rng: output if d else other, 1.0, [(0, 1)], trials=100, rng=1)
+    assert (found.verdict, "the output is" in found.sentence) == ("violated", True)
+    raised = report(lambda d, rng: _raise(output) if d else 1, 1.0, [(0, 1)], trials=100, rng=1)
+    assert raised.verdict == "violated"
+
+
+def _raise(given):
+    raise ValueError(given)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
         (lambda truth: truth, ("the output is 0", "the output is 1")),
         (lambda truth: bool(truth), ("the output is False", "the output is True")),
         (lambda truth: float(truth), ("the output is 0.0", "the output is 1.0")),

@@ -10,32 +10,90 @@ from numpy.typing import NDArray
 
 from dpnotes.audit._neighbours import shown
 from dpnotes.audit._statistical import _Runs
-from dpnotes.audit._values import name_of
+from dpnotes.audit._values import SCALARS, name_of
 
 _FEW = 3  # outputs that are listed rather than described
 _COLUMNS = 256  # numbers of an output that are looked at one by one
 _DIGITS = 5  # numbers that stand for one of any precision
 _MANY = 12  # ranges of a number that are described at all
+_NUMBERS = SCALARS | {bool, int, float, complex}
+_NAMES = {
+    np.dtype(code).str: np.dtype(code).name for code in "?" + np.typecodes["AllInteger"] + "efdFD"
+}
 
 
 def in_words(runs: _Runs, event: NDArray[np.bool_]) -> str:
     """Return what holds of the outputs in an event and of no other output that was seen."""
     inside = event.ravel()
+    types = _as_types(runs, inside)
     return (
-        _as_a_list(runs, inside)
-        or _as_kinds(runs, inside)
-        or _as_one_number(runs, inside)
-        or _as_many(runs, inside)
+        _as_a_list(runs, inside, bool(types))
+        or _as_kinds(runs, inside, types)
+        or (_as_one_number(runs, inside) or _as_many(runs, inside)) + types
     )
 
 
-def _as_a_list(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:
+def _as_types(runs: _Runs, inside: NDArray[np.bool_]) -> str:
+    """Return which types are in the event, where outputs of that form and other types are not."""
+    structures = runs.structures.ravel()
+    within, without = (_types_by_form(runs, structures[side]) for side in (inside, ~inside))
+    for form, types in within.items():
+        if others := [name for name in without.get(form, ()) if name not in types]:
+            return f" ({_few(types)}, and not {_few(others)})"
+    return ""
+
+
+def _types_by_form(runs: _Runs, structures: NDArray[np.intp]) -> dict[Hashable, dict[str, None]]:
+    """Return which types there are, by all that is the same where numbers have other types."""
+    found: dict[Hashable, dict[str, None]] = {}
+    for structure in np.unique(structures).tolist():
+        kind = runs.kinds[structure]
+        found.setdefault(_form(kind), {})[_types(kind)] = None
+    return found
+
+
+def _form(kind: Hashable) -> Hashable:
+    """Return what reading an output found, whatever types hold its numbers and texts."""
+    if not isinstance(kind, tuple) or not kind:
+        return float if kind in _NUMBERS else kind
+    name, *parts = kind
+    if len(parts) == 1 and (name in SCALARS or name in (str, bytes)):
+        return _form(parts[0])
+    return name, *map(_form, parts[name is np.ndarray :])
+
+
+def _types(kind: Hashable) -> str:
+    """Return the types that hold the numbers and texts of an output, in their order."""
+    names = list(_leaves(kind)) or ["no number"]
+    return names[0] if len(set(names)) == 1 else f"[{_few(names)}]"
+
+
+def _leaves(kind: Hashable) -> Iterator[str]:
+    name, *parts = kind if isinstance(kind, tuple) else [kind]
+    if name is np.ndarray:
+        yield f"array of {_NAMES.get(parts[0], parts[0])}"
+    elif name in SCALARS:
+        yield f"numpy.{name_of(name)}"
+    elif name in _NUMBERS or name in (str, bytes):
+        yield name_of(name)
+    else:
+        for part in parts:
+            if isinstance(part, tuple | type) and part:
+                yield from _leaves(part)
+
+
+def _as_a_list(runs: _Runs, inside: NDArray[np.bool_], with_types: bool) -> str | None:
+    def written(slots: list[int]) -> str:
+        kinds = [runs.kinds[runs.structures.ravel()[slot]] for slot in slots]
+        types = [f" ({_types(kind)})" if with_types else "" for kind in kinds]
+        return " or ".join(_output(runs, s) + t for s, t in zip(slots, types, strict=True))
+
     identities = runs.identities.ravel()
     within, without = (_firsts(identities, side) for side in (inside, ~inside))
     if len(within) <= _FEW:
-        return "the output is " + " or ".join(_output(runs, slot) for slot in within)
+        return f"the output is {written(within)}"
     if len(without) <= _FEW:
-        return "the output is anything but " + " or ".join(_output(runs, slot) for slot in without)
+        return f"the output is anything but {written(without)}"
     return None
 
 
@@ -46,16 +104,19 @@ def _firsts(labels: NDArray[np.intp], chosen: NDArray[np.bool_]) -> list[int]:
     return places[first[np.argsort(-counts, kind="stable")]].tolist()
 
 
-def _as_kinds(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:
+def _as_kinds(runs: _Runs, inside: NDArray[np.bool_], types: str) -> str | None:
     """Describe an event that depends on the kind of the output alone."""
     structures = runs.structures.ravel()
     if np.intersect1d(structures[inside], structures[~inside]).size:
         return None
     slots = _firsts(structures, inside)[:_FEW]
-    kinds = [_type(runs.kinds[structures[slot]]) for slot in slots]
-    return "the output is " + " or ".join(
-        f"{kind} such as {_output(runs, slot)}" for kind, slot in zip(kinds, slots, strict=True)
+    found = [runs.kinds[structures[slot]] for slot in slots]
+    words = " or ".join(
+        f"{_type(kind)} such as {_output(runs, slot)}"
+        for kind, slot in zip(found, slots, strict=True)
     )
+    is_number = all(_form(kind) is float for kind in found)
+    return f"the output is {words}{'' if is_number else types}"
 
 
 def _as_one_number(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:

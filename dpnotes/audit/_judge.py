@@ -4,10 +4,12 @@ Each check returns a sentence that says what is wrong, or None. A check that can
 error that it may make on a right submission.
 """
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +21,7 @@ from dpnotes.audit._neighbours import shown
 from dpnotes.audit._report import PairReport, Report
 from dpnotes.audit._statistical import audited, largest_certifiable_epsilon
 from dpnotes.audit._task import Runs, Task
+from dpnotes.audit._values import EXACT_INTEGER
 
 _LONGEST = 160  # characters of an output that are quoted
 _MOST = 1000  # characters of a sentence that quotes a submission
@@ -278,7 +281,9 @@ def _privacy(
     pairs = []
     for pair in task.pairs:
         # Shuffled: who is honest in the runs that choose the event must be in those that test it.
-        stored = [iter(_shuffled(runs.of(data), rng)) for data in pair[:2]]
+        sides = [runs.of(data) for data in pair[:2]]
+        read = iter if _are_alike(itertools.chain(*sides)) else partial(map, _by_value)
+        stored = [read(_shuffled(outputs, rng)) for outputs in sides]
         found = audited(
             lambda place, stored=stored: next(stored[place]),
             (0, 1),
@@ -292,6 +297,58 @@ def _privacy(
         pairs.append(PairReport(pair.difference, found.bound, event, *found.hits, found.tests))
     report = Report(task.epsilon, task.delta, confidence, limit, tuple(pairs))
     return report.sentence if report.verdict == "violated" else None
+
+
+def _are_alike(outputs: Iterable) -> bool:
+    """Whether all outputs are of the same types, all through."""
+    kinds = map(_kind, outputs)
+    first = next(kinds)
+    return all(kind == first for kind in kinds)
+
+
+def _kind(output: object) -> Hashable:
+    kind = type(output)
+    if kind in (list, tuple):
+        return kind, *map(_kind, output)
+    if kind is dict:
+        return object()  # the order of its keys is no value, so it is like no other
+    return (kind, output.dtype.str) if kind is np.ndarray else kind
+
+
+def _by_value(output: object) -> object:
+    """Return an output as another one of the same values is returned: a student's 1 may be numpy's.
+
+    Numbers are floats where these are exact, sequences of them arrays, and keys are in order.
+    """
+    if isinstance(output, np.ndarray | np.generic):
+        if output.dtype.kind in "biuf":
+            wide = output.astype(np.float64) + 0.0  # there is no -0.0
+            if not (np.abs(wide) > EXACT_INTEGER).any() and np.array_equal(wide, output, True):
+                return wide if wide.ndim else float(wide)
+        output = output.tolist()
+    if isinstance(output, dict):
+        items = ((_hashable(_by_value(name)), _by_value(value)) for name, value in output.items())
+        return dict(sorted(items, key=lambda item: repr(item[0])))
+    if isinstance(output, list | tuple):
+        return _sequence(list(map(_by_value, output)))
+    return _number(output) if isinstance(output, int | float | np.longdouble) else output
+
+
+def _number(number: float | np.longdouble) -> object:
+    """Return a number as a float, if there is one of its value."""
+    try:
+        return number if float(number) != number else float(number) + 0.0
+    except OverflowError:
+        return number
+
+
+def _sequence(items: list) -> object:
+    shapes = {np.shape(i) if isinstance(i, float | np.ndarray) else None for i in items}
+    return np.array(items) if len(shapes) <= 1 and None not in shapes else tuple(items)
+
+
+def _hashable(name: object) -> Hashable:
+    return key(name) if isinstance(name, np.ndarray) else name
 
 
 def _shuffled(outputs: list, rng: np.random.Generator) -> list:

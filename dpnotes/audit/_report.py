@@ -119,6 +119,8 @@ class Report(NamedTuple):
             ends = _errors(pair, error)
             label = "a pair, and its errors at most" if number == 0 else None
             ax.plot(*ends, color="C0", linewidth=1, marker="o", markevery=[0], label=label)
+            # One who never errs stands in the corner, and is seen whole.
+            ax.scatter(ends[0][0], ends[1][0], color="C0", clip_on=False, zorder=3)
         ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.set(xlabel="error of type I (probability)", ylabel="error of type II (probability)")
         ax.legend()

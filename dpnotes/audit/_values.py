@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 ALLOWED = (
     "numbers, strings, None, arrays, tuples, lists, sets, dicts or dataclasses, no subclass of them"
 )
-_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
+EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), Fraction, Decimal)
 
 
@@ -133,7 +133,7 @@ def _read_float(output: float, numbers: list) -> Hashable:
 
 
 def _read_integer(output: int, numbers: list) -> Hashable:
-    if -_EXACT_INTEGER <= output <= _EXACT_INTEGER:
+    if -EXACT_INTEGER <= output <= EXACT_INTEGER:
         numbers.append(float(output))
         return type(output)
     return _read_digits(output, hex(output), numbers)
@@ -220,7 +220,7 @@ def _parts(array: NDArray) -> list[NDArray]:
         with np.errstate(invalid="ignore", over="ignore"):
             nearest, high = array.astype(float), mantissa.astype(float)
             return [nearest, high, (mantissa - high).astype(float), exponent.astype(float)]
-    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > _EXACT_INTEGER:
+    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > EXACT_INTEGER:
         low = array & 2047
         return [(array - low).astype(float), low.astype(float)]
     return [array]
