@@ -220,6 +220,15 @@ def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
         grading.read("none")
 
 
+def test_the_audit_that_a_handout_advises_runs_and_finds_no_fault():
+    text = (refresh.ROOT / "book" / "assignments" / "foundations.ipynb").read_text(encoding="utf-8")
+    [code] = re.findall(r"`(audit\.report\(.+?\))`", text)
+    space = {}
+    exec(grading.solution(grading.read("foundations")), space)
+    exec(f"from dpnotes import audit\nfound = {code}", space)
+    assert space["found"].verdict == "not refuted", space["found"]
+
+
 # Measured by tests/benchmarks/grading.py, a line each.
 RESULTS = refresh.ROOT / "data" / "results" / "grading.jsonl"
 

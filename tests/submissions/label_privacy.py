@@ -44,6 +44,14 @@ def privatize_rows(labels, epsilon, rng):
     flip = 1 / (np.exp(epsilon / m) + 1)
     return np.array(labels) * rng.choice([-1, 1], size=(n, m), p=[flip, 1 - flip])
 """
+OF_TWO_TYPES = """
+def draw_column(labels, k, parameter, rng):
+    p, column = kept_probability(parameter, k), []
+    for label in labels:
+        others = [c for c in range(k) if c != label]
+        column.append(label if rng.random() < p else rng.choice(others))
+    return column
+"""
 BY_BAYES = """
 def reported(ill, epsilon):
     odds = ill / (1 - ill)
@@ -142,6 +150,7 @@ RIGHT = {
     "the solution": {},
     "all columns, and signs": {"draw_column": ALL_COLUMNS, "privatize_rows": SIGNS},
     "the score first, and loops": {"draw_column": SCORE_FIRST, "privatize_rows": LOOPED_ROWS},
+    "numbers of two types": {"draw_column": OF_TWO_TYPES},
     "any class, and odds": {
         "kept_probability": BY_WEIGHTS,
         "draw_column": ANY_CLASS,

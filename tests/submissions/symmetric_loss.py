@@ -84,6 +84,11 @@ MIDDLE = """
 def symmetry_constant(losses):
     return 2 * losses[len(losses) // 2]
 """
+ENDS_AND_MIDDLE = """
+def symmetry_constant(losses):
+    sums = losses + losses[::-1]
+    return sums[0] if abs(sums[0] - sums[len(sums) // 2]) < 1e-6 else np.nan
+"""
 NONE = """
 def symmetry_constant(losses):
     sums = losses + losses[::-1]
@@ -215,6 +220,9 @@ WRONG = {
         {"symmetry_constant": ENDS}, 10, 0, "answer", "One sum says nothing"
     ),
     "twice the middle": Wrong({"symmetry_constant": MIDDLE}, 10, 0, "answer", "Twice the loss"),
+    "the two ends and the middle": Wrong(
+        {"symmetry_constant": ENDS_AND_MIDDLE}, 10, 0, "answer", "All have to"
+    ),
     "None for nan": Wrong({"symmetry_constant": NONE}, 10, 0, "answer", "np.nan if not"),
     "sums that agree to the last digit": Wrong(
         {"symmetry_constant": EXACTLY}, 10, 0, "answer", "np.nan if not"
