@@ -48,6 +48,17 @@ def test_every_job_was_measured_at_every_size(bench):
     }
     workers = [row["job"] for row in tool.read() if "workers" in row]
     assert sorted(workers) == sorted(bench.TEAMS)
+    networks = [row for row in tool.read() if "at_once" in row]
+    wanted = [unit for unit, *_ in bench.UNITS["networks"]()]
+    assert [{key: row[key] for key in wanted[0]} for row in networks] == wanted
+
+
+def test_every_audit_of_a_package_was_timed(bench):
+    runner = bench.field_runner()
+    timed = {row["package"]: len(row["cpu_seconds"]) for row in tool.read() if "package" in row}
+    assert timed == {
+        name: len(runner.audited.load(path)) for name, path in runner.packages().items()
+    }
 
 
 def test_a_row_says_how_much_more_ten_times_as_many_take():
@@ -63,6 +74,63 @@ def test_workers_are_compared_by_their_medians():
     team |= {"workers": 2, "work": 1_000, "seconds": {"1": [4.0, 9.0, 3.0], "2": [2.5, 2.0, 2.2]}}
     table = tool.render([team | {"times_as_quick": 1.82}])
     assert "| b | 1,000 people | 4.0 s | 2.2 s | 1.82 |" in table
+
+
+def test_a_network_is_compared_with_what_the_core_can_do():
+    network = row("cnn", 0, 0, 0)
+    del network["size"]
+    network |= {"precision": "bfloat16", "at_once": 3, "images_per_second": 6_000}
+    network |= {"operations_per_image": 2.5e7, "limit_per_second": 3e11}
+    table = tool.render([network])
+    assert "| cnn | bfloat16 | 3 | 6,000 | 300 | 50 % |" in table
+
+
+def test_a_network_of_few_images_is_measured(bench, monkeypatch):
+    monkeypatch.setattr(bench, "_IMAGES", 128)
+    monkeypatch.setattr(bench, "_SIDE", 64)
+    found = bench.trained("convnet", "float32", 2)
+    assert found["images_per_second"] > 0
+    assert found["operations_per_image"] == 15_925_632
+
+
+def test_audits_of_packages_are_summed_up():
+    packages = [row("", 0, 0, 0) | {"package": name, "failed": 1} for name in "ab"]
+    for package in packages:
+        del package["size"]
+    packages[0] |= {"environment_seconds": 3.0, "cpu_seconds": [1.0, 2.0]}
+    packages[1] |= {"environment_seconds": 5.0, "cpu_seconds": [900.0]}
+    table = tool.render(packages)
+    assert "| 2 environments | 4.0 s | 5.0 s | 8.0 s |" in table
+    assert "| 3 audits, 2 of which ended with an error | 2.0 s | 15 min | 15 min |" in table
+
+
+AUDITS = """
+from audited import Audits
+
+audits = Audits("planted", epsilon=1.0, unit="any two", quote="It is private.", where="README")
+
+
+@audits.add("coin", pair=(0, 1), trials=100)
+def coin(truth, rng):
+    return truth if rng.random() < 0.7 else 1 - truth
+
+
+@audits.add("crash", pair=(0, 1), trials=100)
+def crash(truth):
+    raise OSError("none")
+"""
+
+
+def test_the_audits_of_a_package_are_timed_and_none_is_looked_at(bench, monkeypatch, tmp_path):
+    (tmp_path / "planted.py").write_text(AUDITS, encoding="utf-8")
+    runner = bench.field_runner()
+    monkeypatch.setattr(runner, "packages", lambda: {"planted": tmp_path / "planted.py"})
+    monkeypatch.setattr(runner, "make_environment", lambda folder, pins: sys.executable)
+    found = bench.audited_package("planted")
+    assert set(found) == {"environment_seconds", "cpu_seconds", "failed"}
+    assert found["failed"] == 1
+    assert len(found["cpu_seconds"]) == 2
+    assert min(found["cpu_seconds"]) > 0
 
 
 @pytest.mark.parametrize("place", range(13))

@@ -110,8 +110,10 @@ def test_the_cut_says_what_it_leaves_out():
         ]:
             told = re.search(rf"\b{left_out}\b", experiment.CUT.partition("Left out")[2])
             assert told, f"CUT must say that {left_out} is left out of {network}"
-        assert (plan.objectives, plan.schedule.epochs) == (("auc",), 10)
-    assert (small["cifar10", "convnet"].seeds, small["cifar10", "cnn"].seeds) == (2, 1)
+        assert plan.schedule == replace(whole["cifar10", network].schedule, precision="bfloat16")
+        assert plan.objectives == ("auc",)
+        left = whole["cifar10", network].seeds - plan.seeds
+        assert f"{left} seeds of 10." in experiment.CUT.partition("Left out")[2]
 
 
 def test_runs_with_one_risk_are_neighbours_and_the_corrected_one_has_no_objective():
@@ -361,6 +363,35 @@ def test_a_unit_that_was_killed_goes_on_from_its_checkpoint(small, tmp_path, mon
     run("--out", again, *words)
     assert [line[:9] for line in seen] == ["epoch 1/2", "epoch 2/2"]
     assert read(again)["units"][0]["runs"] == read(out)["units"][0]["runs"]
+
+
+def test_a_network_trains_some_runs_after_the_others_each_with_its_checkpoint(
+    tmp_path, monkeypatch
+):
+    images = noise(32, tests=10)
+    plan = PLAN._replace(network="convnet", losses=("hinge", "ramp"), objectives=("auc",))
+    state = tmp_path / "state.pt"
+    assert len(list_runs(plan.losses, plan.objectives, plan.epsilons)) == 4
+    rows = measure(plan, 0, images, checkpoint=state)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state-0.pt", "state-3.pt"]
+    # Nothing is trained again.
+    monkeypatch.setattr("dpnotes.training.ensemble.Trainer.run_epoch", None)
+    assert measure(plan, 0, images, checkpoint=state) == rows
+    parts = experiment._parts("convnet", rows, "cuda", None)
+    assert list(parts) == [(rows, None)]
+
+
+def test_no_checkpoint_of_a_network_outlives_its_unit(tmp_path, monkeypatch):
+    plan = PLAN._replace(network="convnet", losses=("hinge", "ramp"), objectives=("auc",))
+    monkeypatch.setattr(experiment, "_plans", lambda chosen: [plan])
+    monkeypatch.setattr(experiment, "_images", lambda data, path: noise(32, tests=10))
+    runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
+    key = {"data": plan.data, "network": plan.network, "seed": 0}
+    unit = experiment.Unit(key, experiment._setup(plan), tuple(run._asdict() for run in runs))
+    chosen = argparse.Namespace(checkpoints=tmp_path / "states", device="cpu", images=None)
+    found = experiment._measure_unit(unit, chosen, None)
+    assert len(found["runs"]) == len(runs) == 4
+    assert list(chosen.checkpoints.iterdir()) == []
 
 
 def test_a_gpu_trains_in_bfloat16():

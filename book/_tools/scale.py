@@ -1,10 +1,11 @@
-"""Write the table and the figure of cost against size, and the table of workers.
+"""Write the table and the figure of cost against size, and the tables of all else measured there.
 
-``python book/_tools/scale.py`` writes both from data/results/scale.jsonl, which
+``python book/_tools/scale.py`` writes them from data/results/scale.jsonl, which
 ``python tests/benchmarks/scale.py`` measures; a test compares them.
 """
 
 import json
+import statistics
 from pathlib import Path
 
 import prose
@@ -35,6 +36,8 @@ def by_size(rows):
 def render(rows):
     """Return the measured part of the page."""
     teams = [row for row in rows if "workers" in row]
+    networks = [row for row in rows if "at_once" in row]
+    packages = [row for row in rows if "package" in row]
     parts = [
         "<!-- written by `python book/_tools/scale.py` -->",
         "<!-- begin sizes -->",
@@ -45,6 +48,14 @@ def render(rows):
         _machines(teams),
         _workers(teams),
         "<!-- end workers -->",
+        "<!-- begin networks -->",
+        _machines(networks),
+        _networks(networks),
+        "<!-- end networks -->",
+        "<!-- begin field -->",
+        _machines(packages),
+        _field(packages),
+        "<!-- end field -->",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -94,7 +105,33 @@ def _workers(teams):
     return prose.table(["work", "how much", "one worker", "two workers", "times as quick"], rows)
 
 
+def _networks(found):
+    rows = []
+    for row in found:
+        images, limit = row["images_per_second"], row["limit_per_second"]
+        share = f"{images * row['operations_per_image'] / limit:.0%}".replace("%", " %")
+        how = [row["job"], row["precision"], str(row["at_once"])]
+        rows.append([*how, f"{images:,}", f"{limit / 1e9:,.0f}", share])
+    head = ["network", "precision", "runs at once", "images a second", "limit (10⁹ a second)"]
+    return prose.table([*head, "share of the limit"], rows)
+
+
+def _field(packages):
+    made = [row["environment_seconds"] for row in packages]
+    audits = [seconds for row in packages for seconds in row["cpu_seconds"]]
+    failed = sum(row["failed"] for row in packages)
+    ran = f"{len(audits)} audits" + f", {failed} of which ended with an error" * (failed > 0)
+    rows = [
+        [what, *map(_seconds, (statistics.median(all_), max(all_), sum(all_)))]
+        for what, all_ in ((f"{len(made)} environments", made), (ran, audits))
+        if all_
+    ]
+    return prose.table(["what", "the median one", "the longest", "together"], rows)
+
+
 def _seconds(seconds):
+    if seconds >= 600:
+        return f"{seconds / 60:,.0f} min"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{_short(seconds / size)} {unit}"

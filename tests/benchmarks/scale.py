@@ -1,16 +1,20 @@
-"""What each mechanism costs at ten times the size, and what a second worker gains.
+"""What mechanisms cost at ten times the size, and what workers, networks and audits take.
 
-    python tests/benchmarks/scale.py [sizes] [workers]
+    python tests/benchmarks/scale.py [sizes] [workers] [networks] [field]
 
 Every size of a job is measured in a process of its own: the processor's seconds as the median of
 some rounds, and in a further round the peak of what Python and numpy allocate beside the input.
 Workers are measured by the clock, one and two of them in turn, so a row needs a machine without
-other work; the load before is written beside it. Finished rows are lines of
-data/results/scale.jsonl, and a second start goes on.
+other work; the load before is written beside it. Networks are trained on one core, and compared
+with a large product of matrices in the same precision, which is about what the core can do.
+For the audits of published packages environments are made, for which a network is needed.
+Finished rows are lines of data/results/scale.jsonl, and a second start goes on.
 """
 
 import argparse
 import datetime
+import functools
+import importlib.util
 import itertools
 import json
 import math
@@ -20,7 +24,9 @@ import statistics
 import sys
 import time
 import tracemalloc
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "benchmarks")]
@@ -31,6 +37,8 @@ import numpy as np  # noqa: E402
 RESULTS = ROOT / "data" / "results" / "scale.jsonl"
 EPSILON, DELTA = 1.0, 1e-5
 ROUNDS, LEAST_SECONDS = 5, 0.05
+# The last is how the small grid is trained: half as wide numbers, and three runs at once.
+NETWORKS = [("float32", 3), ("bfloat16", 12), ("bfloat16", 3)]
 JOBS, TEAMS = {}, {}
 
 
@@ -135,7 +143,6 @@ def pairs(n):
 
     from dpnotes import symmetric_loss as losses
 
-    torch.set_num_threads(1)
     signs = torch.from_numpy(people(n, 2).astype(np.float32) * 2 - 1)
     scores = torch.from_numpy(np.random.default_rng(0).normal(size=n).astype(np.float32))
     scores.requires_grad_()
@@ -211,6 +218,7 @@ def measured(name, n):
 # What a second worker gains.
 
 _WORK = 30_000
+_CUT = ["--small", "--data", "cifar10", "--networks", "patches", "--seeds", "2"]
 
 
 def _count(data, *, rng):
@@ -244,6 +252,24 @@ def dask_audit(workers):
         return _timed(_report, workers)
 
 
+@team("an experiment of 2 units: workers of Dask", "models")
+def dask_experiment(workers):
+    from dask.distributed import LocalCluster
+
+    with _cluster(LocalCluster, workers) as cluster, TemporaryDirectory() as folder:
+        return _timed(_experiment, cluster.scheduler_address, Path(folder) / "results.jsonl")
+
+
+def _experiment(address, out):
+    from dpnotes.experiments import symmetric_loss
+
+    words = [*_CUT, "--scheduler", address, "--out", str(out)]
+    if symmetric_loss.main(words) != 0:
+        raise SystemExit("The experiment has failed, and says why above.")
+    lines = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    return sum(len(line["runs"]) for line in lines if "runs" in line)
+
+
 def _cluster(kind, workers):
     return kind(
         n_workers=workers,
@@ -272,9 +298,122 @@ def compared(name, rounds=3):
     return {"work": size, "seconds": seconds, "times_as_quick": round(one / two, 2), "load": load}
 
 
+# How many images a second a network learns from.
+
+_BATCH, _IMAGES, _SIDE = 128, 1_280, 2_048
+
+
+def trained(name, precision, at_once):
+    """Return the row of one network: its speed, its work an image, and what the core can do."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from dpnotes import symmetric_loss, training
+
+    build = {"cnn": training.reference_cnn, "convnet": training.small_convnet}[name]
+    rng = np.random.default_rng(0)
+    images = torch.from_numpy(rng.integers(256, size=(_IMAGES, 32, 32, 3), dtype=np.uint8))
+    labels = torch.from_numpy(rng.choice([-1.0, 1.0], size=(at_once, _IMAGES)).astype(np.float32))
+    hinge = partial(symmetric_loss.auc_risk, loss=symmetric_loss.hinge_loss, check=False)
+    schedule = training.Schedule(
+        epochs=2, batch_size=_BATCH, learning_rate=1e-4, evaluate_after=(2,), precision=precision
+    )
+    fit = partial(training.fit, build, images, labels, [hinge] * at_once, images[:1], schedule)
+    with FlopCounterMode(display=False) as counter:
+        build(1, torch.Generator().manual_seed(0))(images[:_BATCH]).sum().backward()
+    kind = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
+    matrix = torch.ones(_SIDE, _SIDE, dtype=kind)
+    seconds, limit = _processor(partial(fit, seed=0)), _processor(partial(torch.mm, matrix, matrix))
+    return {
+        "images_per_second": round(2 * _IMAGES * at_once / seconds),
+        "operations_per_image": counter.get_total_flops() / _BATCH,
+        "limit_per_second": float(f"{2 * _SIDE**3 / limit:.4g}"),
+    }
+
+
+def _processor(run, rounds=5):
+    """Return the processor's seconds of a call, the median after a first one."""
+    run()
+    seconds = []
+    for _ in range(rounds):
+        began = time.process_time()
+        run()
+        seconds.append(time.process_time() - began)
+    return statistics.median(seconds)
+
+
+# What an audit of a published package costs.
+
+
+@functools.cache
+def field_runner():
+    """Return the program that audits published packages; another one has its name, too."""
+    folder = ROOT / "tests" / "field"
+    sys.path.insert(0, str(folder))
+    spec = importlib.util.spec_from_file_location("field_run", folder / "run.py")
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    return runner
+
+
+def audited_package(name):
+    """Return the row of one package: its environment, and one series of each of its audits.
+
+    Nobody looks at what a series finds, so it is not one of the tries that the field counts.
+    """
+    runner = field_runner()
+    package = runner.packages()[name]
+    seconds, failed = [], 0
+    with TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        python = runner.make_environment(Path(folder), package.with_suffix(".txt"))
+        environment = time.perf_counter() - began
+        for audit in runner.audited.load(package):
+            before = _children()
+            found = runner.in_a_process(python, package, audit, seed=1)
+            seconds.append(round(_children() - before, 2))
+            failed += "error" in found
+    row = {"environment_seconds": round(environment, 1), "cpu_seconds": seconds}
+    return row | {"failed": failed}
+
+
+def _children():
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _in_a_process(function, *arguments):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(function, arguments)
+
+
+def _sizes():
+    for name, (_, counted, sizes) in JOBS.items():
+        for n in sizes:
+            yield {"job": name, "counted": counted, "size": n}, measured, (name, n)
+
+
+def _workers():
+    for name, (_, counted) in TEAMS.items():
+        yield {"job": name, "counted": counted, "workers": 2}, compared, (name,)
+
+
+def _networks():
+    for name in ("convnet", "cnn"):
+        for precision, at_once in NETWORKS:
+            unit = {"job": name, "counted": "images", "precision": precision, "at_once": at_once}
+            yield unit, trained, (name, precision, at_once)
+
+
+def _field():
+    for name in field_runner().packages():
+        yield {"package": name}, audited_package, (name,)
+
+
+# Of each kind, what a row is of, the function that gives it, and with which arguments.
+UNITS = {"sizes": _sizes, "workers": _workers, "networks": _networks, "field": _field}
 
 
 def provenance():
@@ -287,28 +426,18 @@ def provenance():
 def main():
     """Measure what the file lacks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", choices=["sizes", "workers"], default=["sizes"])
-    kinds = parser.parse_args().kinds
+    parser.add_argument("kinds", nargs="*", choices=UNITS, help="by default sizes")
+    # With nothing given, Python 3.11 would check a default against the choices as a whole.
+    kinds = parser.parse_args(sys.argv[1:] or ["sizes"]).kinds
     os.environ["OMP_NUM_THREADS"] = "1"
     lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
     done = {json.dumps(json.loads(line)["unit"]) for line in lines}
-    units = []
-    if "sizes" in kinds:
-        units += [
-            ({"job": name, "counted": counted, "size": n}, measured, (name, n))
-            for name, (_, counted, sizes) in JOBS.items()
-            for n in sizes
-        ]
-    if "workers" in kinds:
-        units += [
-            ({"job": name, "counted": counted, "workers": 2}, compared, (name,))
-            for name, (_, counted) in TEAMS.items()
-        ]
+    units = [unit for kind in kinds for unit in UNITS[kind]()]
     for unit, function, arguments in units:
         if json.dumps(unit) in done:
             continue
         # Workers make processes of their own, which a process of a pool may not.
-        alone = function is measured
+        alone = function is not compared
         row = _in_a_process(function, *arguments) if alone else function(*arguments)
         line = {"unit": unit, **row, "provenance": provenance()}
         print(json.dumps({**unit, **row}), flush=True)
