@@ -517,7 +517,9 @@ def _stretches(
         raise ValueError("values must be finite")
     shares = (np.clip(as_floats(array), low, high) - low) / (high - low)
     places = np.sort(np.rint(shares * steps).astype(np.int64))
-    ends = np.unique(np.concatenate([[0], places, places + 1, [steps + 1]]))
+    # Three lists in order are soon merged; newer `numpy.unique` would hash them, slowly.
+    ends = np.sort(np.concatenate([[0], places, places + 1, [steps + 1]]), kind="stable")
+    ends = ends[np.append(True, ends[1:] > ends[:-1])]
     # The last value may lie on the last answer, behind which there is none.
     starts = ends[:-1]
     below = np.searchsorted(places, starts, side="left")

@@ -312,6 +312,32 @@ PLANTED = {
             page(code("from dpnotes import pate\npate.partition(10, 2)")),
         ],
     ),
+    lint.data_stays_apart: (
+        [
+            page(code("a = 1", tags=["needs-mnist"]), code("a", tags=["needs-mnist"], count=2)),
+            page(code("a = 1"), code("b = a", tags=["needs-mnist"]), code("a", count=3)),
+            page(code("a = 1", tags=["needs-mnist"]), code("a = 2\nprint(a)", count=2)),
+            page(code("a = 1", tags=["needs-mnist"]), code("def f(a):\n    return a", count=2)),
+            page(code("a = 1", tags=["needs-mnist"]), code("a = 0\na += 1", count=2)),
+            page(code("f = lambda a: a", tags=["needs-mnist"]), code("a()", count=2)),
+            page(
+                code("a = 1", tags=["needs-mnist"]),
+                code("try:\n    b()\nexcept KeyError as a:\n    print(a)", count=2),
+            ),
+        ],
+        [
+            page(code("a = 1", tags=["needs-mnist"]), code("a", count=2)),
+            page(code("a = 1", tags=["needs-mnist"]), code("a", tags=["needs-votes"], count=2)),
+            page(code("def a(): pass", tags=["needs-mnist"]), code("def f(): a()", count=2)),
+            page(code("import a", tags=["needs-mnist"]), code("a.b()", count=2)),
+            page(code("a = 1", tags=["needs-mnist"]), code("a += 1", count=2)),
+            page(
+                code("def f(a): return [a for a in a]"),
+                code("a = 1", tags=["needs-mnist"], count=2),
+                code("a", count=3),
+            ),
+        ],
+    ),
     lint.kept_outputs: (
         [page(code("a", tags=["needs-mnist"]), dpnotes={"kept": {}})],
         [page(code("a", tags=["needs-mnist"]), dpnotes={"kept": {"needs-mnist": {}}})],

@@ -72,6 +72,11 @@ WIDE_TABLES = """() => [...document.querySelectorAll(".bd-article table")]
   .map((table) => table.innerText.slice(0, 60))"""
 
 
+WIDE_OUTPUTS = """() => [...document.querySelectorAll(".bd-article .cell_output pre")]
+  .filter((text) => text.checkVisibility() && text.scrollWidth > text.clientWidth + 8)
+  .map((text) => text.innerText)"""
+
+
 @every_page
 def test_nothing_is_cut_off(kept, path):
     visitor = kept(path)
@@ -112,13 +117,18 @@ def test_on_a_phone_no_line_begins_with_the_comma_after_a_formula(kept, path):
 
 
 @every_page
-def test_a_table_says_so_where_it_scrolls(kept, path):
+def test_a_table_or_an_output_says_so_where_it_scrolls(kept, path):
     visitor = kept(path)
     for viewport in (PHONE, LAPTOP):
         visitor.dress(viewport=viewport)
         # A few pixels are the edge of the last column and no more.
-        scrolling = len(visitor.page.evaluate(WIDE_TABLES.replace("+ 2", "+ 8")))
-        assert visitor.page.evaluate(CUES) == scrolling
+        wide = visitor.page.evaluate(WIDE_TABLES.replace("+ 2", "+ 8"))
+        texts = visitor.page.evaluate(WIDE_OUTPUTS)
+        assert visitor.page.evaluate(CUES) == len(wide) + len(texts)
+        # Only columns are worth sliding for: spaces in a row in most of the lines.
+        for text in texts:
+            lines = [line for line in text.splitlines() if line.strip()]
+            assert sum("  " in line or line[0] == " " for line in lines) >= 2, text
 
 
 @every_page

@@ -82,6 +82,17 @@ def drawn(page):
     return re.sub(r"plot-clip-\d+", "", picture(page).inner_html())
 
 
+def boxes_of(page, shapes):
+    """Return where shapes are, all at one moment: a figure may be drawn anew at any time."""
+    return page.evaluate(
+        """shapes => {
+          const found = document.querySelectorAll(`.interactive ${shapes}`);
+          return [...found].map((shape) => shape.getBoundingClientRect().toJSON());
+        }""",
+        shapes,
+    )
+
+
 def slider(page, label):
     return figure(page).get_by_label(label)
 
@@ -168,8 +179,8 @@ def test_without_scripts_it_leaves_no_trace(visit, name):
 def test_it_fits_a_phone_and_a_phone_that_is_turned(open_figure, name):
     page = open_figure(name, viewport=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    narrow = picture(page).bounding_box()["width"]
-    assert narrow <= figure(page).bounding_box()["width"]
+    (narrow,) = [box["width"] for box in boxes_of(page, "svg[role=img]")]
+    assert narrow <= boxes_of(page, "")[0]["width"]
     page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
     wait_until(page, f"document.querySelector('.interactive svg[role=img]').clientWidth > {narrow}")
 
@@ -465,8 +476,7 @@ def test_a_peak_melts_on_axes_that_stay(open_figure):
     heights, axes = [], set()
     for key in ("End", "Home"):
         slider(page, "ε, the privacy parameter").press(key)
-        bars = figure(page).locator("svg g[fill] rect").all()
-        heights.append(max(bar.bounding_box()["height"] for bar in bars))
+        heights.append(max(bar["height"] for bar in boxes_of(page, "svg g[fill] rect")))
         axes.add(tuple(figure(page).locator("svg text").all_text_contents()))
     assert heights[0] > 5 * heights[1]
     assert len(axes) == 1
@@ -566,15 +576,11 @@ def test_the_hump_narrows_on_axes_that_stay(open_figure):
     widths, axes = [], set()
     for key in ("Home", "End"):
         slider(page, LABELS).press(key)
-        bars = [box["height"] for box in boxes_of(page)]
+        bars = [box["height"] for box in boxes_of(page, "svg rect[fill]")]
         widths.append(sum(height > 1 for height in bars))
         axes.add(tuple(figure(page).locator("svg text").all_text_contents()))
     assert widths[0] > 2 * widths[1]
     assert len(axes) == 1
-
-
-def boxes_of(page):
-    return [bar.bounding_box() for bar in figure(page).locator("svg rect[fill]").all()]
 
 
 def test_the_sliders_span_what_the_chapter_speaks_of(open_figure):
@@ -944,7 +950,7 @@ def test_the_mouse_drags_a_dot_and_does_not_change_its_class(open_figure):
     page = open_figure(PRIVATE_AUC)
     before = place_of(page, "AUC")
     dot(page, 1).scroll_into_view_if_needed()
-    box = dot(page, 1).bounding_box()
+    box = boxes_of(page, "[role=slider]")[0]
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
@@ -963,7 +969,7 @@ def test_the_mouse_drags_a_dot_and_does_not_change_its_class(open_figure):
 def test_a_finger_drags_a_dot_and_scrolls_nothing(open_figure):
     page = open_figure(PRIVATE_AUC, viewport=PHONE)
     dot(page, 1).evaluate("node => node.scrollIntoView({ block: 'center' })")
-    before, box = place_of(page, "AUC"), dot(page, 1).bounding_box()
+    before, box = place_of(page, "AUC"), boxes_of(page, "[role=slider]")[0]
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     scrolled = page.evaluate("window.scrollY")
     session = page.context.new_cdp_session(page)

@@ -83,7 +83,7 @@ def lab(tmp_path_factory):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def _wait_for(url, server, log):

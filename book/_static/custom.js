@@ -1,12 +1,19 @@
-// A box that scrolls must be reachable by keyboard, and a table says that there is more of it.
+// A box that scrolls must be reachable by keyboard, and a table or an output says that there is more of it.
 document.addEventListener("DOMContentLoaded", () => {
   const boxes =
     ".cell_output pre, .cell_input pre, .cell_output, .output.text_html, .pst-scrollable-table-container, div.math";
-  const words = document.documentElement.lang.startsWith("zh") ? "左右滑动" : "slide the table";
+  const words = document.documentElement.lang.startsWith("zh") ? "左右滑动" : "slide";
+  // What has columns, seen in two lines or more, keeps its lines; whatever else is printed may go on below.
+  for (const text of document.querySelectorAll(".cell_output pre")) {
+    if ((text.textContent.match(/^.*\S {2,}\S|^ +\S/gm) ?? []).length < 2) text.classList.add("flows");
+  }
+  for (const cell of document.querySelectorAll(".cell_output td")) {
+    if (/^[-−+]?[\d.]+(e-?\d+|\s±\s[\d.]+)$/.test(cell.textContent.trim())) cell.classList.add("unbroken");
+  }
   const mark = (box) => {
     const hidden = box.scrollWidth - box.clientWidth;
     if (hidden > 0 && !box.hasAttribute("tabindex")) box.tabIndex = 0;
-    if (!box.querySelector("table")) return;
+    if (!box.querySelector("table") && !box.matches(".cell_output pre")) return;
     const cue = box.previousElementSibling?.matches(".slide-cue") ? box.previousElementSibling : null;
     if (hidden <= 8) return cue?.remove();  // no more than an edge
     if (cue) return;
@@ -28,12 +35,14 @@ document.addEventListener("DOMContentLoaded", () => {
 });
 
 // A formula is one box: a line might break before the comma that follows it, or after a bracket. Code is text, whose
-// last letter might be torn off; a long name breaks behind a dot or a low line rather than anywhere.
+// last letter might be torn off; a long name breaks behind a dot or a low line rather than
+// anywhere, and a very long one before a capital letter.
 document.addEventListener("DOMContentLoaded", () => {
   const part = (node, pattern) => (node?.nodeType === Node.TEXT_NODE && node.data.match(pattern)?.[0]) || "";
   for (const name of document.querySelectorAll(".bd-article :not(pre) > code .pre")) {
     if (name.childElementCount || name.textContent.length < 12) continue;
-    const parts = name.textContent.split(/(?<=[._])(?=\w)/);
+    const breaks = name.textContent.length < 24 ? /(?<=\w\w[._])(?=\w)/ : /(?<=\w\w[._])(?=\w)|(?<=[a-z])(?=[A-Z])/;
+    const parts = name.textContent.split(breaks);
     name.replaceChildren(...parts.flatMap((part, place) => (place ? [document.createElement("wbr"), part] : [part])));
   }
   // A number and its sign stay together, with the mark of the number between them or without.

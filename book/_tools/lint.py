@@ -12,8 +12,10 @@ import ast
 import functools
 import posixpath
 import re
+import symtable
 import sys
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass, field
 
 import ledger
@@ -422,6 +424,51 @@ def _takes_randomness(function):
     return any(argument.arg in ("rng", "random_state") for argument in named)
 
 
+def data_stays_apart(page):
+    """What only a cell with data defines, no other cell reads: those run on every machine."""
+    bound, lacking = set(), {}
+    for number, cell in page.of_type("code"):
+        needs = {tag for tag in refresh.tags(cell) if tag.startswith(refresh.NEEDS)}
+        own, read = _global_names(cell)
+        for name in sorted((read - own - bound) & set(lacking)):
+            if lacking[name] - needs:
+                wanted = " and ".join(sorted(lacking[name] - needs))
+                yield number, 1, f"reads {name}, which only a cell tagged {wanted} defines"
+        if needs:
+            lacking |= dict.fromkeys(own, needs)
+        else:
+            bound |= own
+
+
+def _global_names(cell):
+    """Return the names that a cell defines for those below it, and those that it reads."""
+    top, *scopes = _scopes(symtable.symtable(_code(cell), "cell", "exec"))
+    names = top.get_symbols()
+    defined = {name.get_name() for name in names if name.is_assigned() or name.is_imported()}
+    read = {name.get_name() for name in names if name.is_referenced()}
+    for scope in scopes:
+        used = [name for name in scope.get_symbols() if name.is_referenced()]
+        read |= {name.get_name() for name in used if name.is_global()}
+    # What is only added to has to be there before.
+    nodes = list(ast.walk(_parse(cell)))
+    changed = Counter(_target_name(node) for node in nodes if isinstance(node, ast.AugAssign))
+    stored = [node for node in nodes if isinstance(node, ast.Name)]
+    stored = Counter(node.id for node in stored if isinstance(node.ctx, ast.Store))
+    only_changed = {name for name in changed if stored[name] == changed[name]}
+    return defined - only_changed, read | only_changed
+
+
+def _target_name(node):
+    return getattr(node.target, "id", None)
+
+
+def _scopes(table):
+    """Yield a scope and all that lie in it."""
+    yield table
+    for child in table.get_children():
+        yield from _scopes(child)
+
+
 def kept_outputs(page):
     """No cell shows what an older version of the code gave where its data was present."""
     for tag in page.metadata.get("dpnotes", {}).get("kept", {}):
@@ -545,7 +592,12 @@ def complete_contents(root=ROOT):
 
 
 def _parse(cell):
-    return ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", cell["source"], flags=re.M))
+    return ast.parse(_code(cell))
+
+
+def _code(cell):
+    """Return the Python of a cell, without the shell's and the kernel's commands."""
+    return re.sub(r"^(\s*)[%!].*$", r"\1pass", cell["source"], flags=re.M)
 
 
 def _definitions(page):
@@ -592,6 +644,7 @@ NOTEBOOK_RULES = [
     alt_texts,
     axis_labels,
     seeded,
+    data_stays_apart,
     kept_outputs,
 ]
 BOOK_RULES = [resolved_glue, helpers_defined_once, used_glossary_terms]
