@@ -18,11 +18,11 @@ def check_target(name: str, path: str | os.PathLike) -> Path:
     try:
         target = Path(path).resolve()
         other = target.exists() and not target.is_file()
-        if target.is_symlink():  # what leads in a circle is an error up to Python 3.12 only
-            raise RuntimeError
-    except (OSError, RuntimeError):
-        # A name that is too long, or links that lead in a circle.
-        raise ValueError(f"{name} must be where a file can be, got {shown(str(path))}") from None
+        leads_nowhere = target.is_symlink()  # a circle, which is an error up to Python 3.12 only
+    except (OSError, RuntimeError):  # a name that is too long, or a circle
+        leads_nowhere = True
+    if leads_nowhere:
+        raise ValueError(f"{name} must be where a file can be, got {shown(str(path))}")
     if other:
         raise ValueError(f"{name} must be a regular file or not exist yet, got {path}")
     return target

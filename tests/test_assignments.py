@@ -198,6 +198,22 @@ def _differ(mistaken, stated):
     return any(abs(mistaken.get(o, 0) - stated.get(o, 0)) > 1e-9 for o in {*mistaken, *stated})
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["grade", "foundations", "a.py", "--set", "foo=1"], "foo (there are: epsilon"),
+        (["grade", "foundations", "a.py", "--set", "epsilon"], "--set: "),
+        (["student", "foundations", "README.md"], "FILE must be a new file"),
+        (["student", "foundations", "nowhere/a.ipynb"], "in a folder that is there"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do(words, message, capsys, monkeypatch):
+    monkeypatch.chdir(grading.refresh.ROOT)
+    with pytest.raises(SystemExit):
+        grading.main(words)
+    assert message in capsys.readouterr().err
+
+
 def test_the_command_writes_a_version_for_students_and_grades(tmp_path, capsys):
     file = tmp_path / "student.ipynb"
     grading.main(["student", "randomized_response", str(file)])

@@ -92,7 +92,6 @@ def by_quadrature(first, second, epsilon):
 
 
 @pytest.mark.claim("audit.density_delta", kind="quadrature with a bound")
-@pytest.mark.claim("audit.density_delta", kind="quadrature with a bound")
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize(
     ("first", "second", "points"),

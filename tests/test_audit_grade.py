@@ -14,6 +14,7 @@ from scipy import stats
 
 from dpnotes import audit
 from dpnotes.audit import Task, _grade, _judge, _plain, _sandbox, _task, grade, pairs_in_domain
+from dpnotes.audit._by_value import by_value, key
 
 ROOT = Path(__file__).parents[1]
 ISOLATIONS = ["best", "process"]
@@ -356,7 +357,7 @@ def answer(truth, rng):
     "alike",
     [
         [1, True, 1.0, np.int8(1), np.float16(1), np.longdouble(1), np.array(1)],
-        [[1, 0], (True, -0.0), np.array([1, 0], np.int8), [np.float32(1), 0]],
+        [[1, 0], (True, 0.0), np.array([1, 0], np.int8), [np.float32(1), 0]],
         [[[1, 2], [3, 4]], np.arange(1, 5).reshape(2, 2), ([1, 2.0], np.array([3, 4]))],
         [2**60, 2.0**60, np.int64(2**60)],
         [[2**60 + 1, 1], (np.int64(2**60 + 1), 1.0), np.array([2**60 + 1, 1])],
@@ -365,12 +366,102 @@ def answer(truth, rng):
         ["a", np.str_("a")],
         [[], (), np.array([])],
         [[math.inf, 10**400], (np.inf, 10**400)],
-        [[np.nan], np.array([np.nan])],
+        [[np.nan], np.array([np.nan]), [-np.float64(np.nan)]],
+        [np.zeros((2, 0), "U1"), [[], []], np.zeros((2, 0))],
+        [np.longdouble([0.25, 1]), [0.25, 1]],
+        [{("a", (1, 2)): [3], ("a", ()): 1}, {("a", ()): True, ("a", (np.int8(1), 2.0)): (3,)}],
+        [{10**400: 1, 2: 3}, {2.0: 3, 10**400: np.int8(1)}],
     ],
 )
 def test_outputs_of_one_value_are_one_output_and_no_other(alike):
-    texts = {repr(_judge._by_value(output)) for output in alike}
+    texts = {repr(by_value(output)) for output in alike}
     assert len(texts) == 1, texts
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.zeros((0, 3), "U1"), np.zeros((0, 4), "U1")),
+        (-0.0, 0),
+        (2**60 + 1, 2**60),
+        (np.longdouble(1) / 3, 1 / 3),
+        ({(math.nan,): 0, (-math.nan,): 5}, {(math.nan,): 1, (-math.nan,): 5}),
+        ({("nan",): 1}, {(float("nan"),): 1}),
+        ([np.zeros((1,) * 32) + 1], [np.zeros((1,) * 32)]),
+        (["1"], [1]),
+    ],
+)
+def test_outputs_of_two_values_are_two_outputs(one, other):
+    assert repr(by_value(one)) != repr(by_value(other))
+
+
+@pytest.mark.parametrize("name", ["('age', (0, 1))", "((1, 2), (3,))", "10**4400", "(nan, ())"])
+def test_no_key_of_a_dict_hides_what_it_holds(name):
+    body = f"""from math import nan
+def answer(truth, rng):
+    return 1 if rng.random() < 0.1 else {{{name}: truth}}
+"""
+    task = answer_task(arguments={}, distribution=None)
+    assert verdict(body, task).check == "privacy"
+    private = body.replace(": truth}", ": truth ^ int(rng.random() < 0.45)}")
+    assert verdict(private, task).check == "passed"
+
+
+def test_the_order_of_keys_is_no_output():
+    body = "def answer(truth, rng): return {'a': 0, 'b': 0} if truth else {'b': 0, 'a': 0}"
+    assert verdict(body, answer_task(arguments={}, distribution=None)).check == "passed"
+    stated = {(("a", 0), ("b", 0)): 1.0}
+    task = answer_task(arguments={}, distribution=lambda truth: stated)
+    assert verdict(body, task).check == "passed"
+
+
+def test_no_text_is_the_number_that_is_none():
+    assert key([float("nan"), 1]) == key((np.float32("nan"), 1)) != key(["nan", 1])
+    task = answer_task(arguments={}, distribution=lambda truth: {float("nan"): 1.0})
+    assert verdict("def answer(truth, rng): return 'nan'", task).check != "passed"
+    assert verdict("def answer(truth, rng): return float('nan')", task).check == "passed"
+
+
+def test_a_text_of_numpy_is_a_text():
+    body = "def answer(truth, rng): return rng.choice(['a', 'b'])"
+    task = answer_task(arguments={}, distribution=lambda truth: {"a": 0.5, "b": 0.5})
+    assert verdict(body, task).check == "passed"
+
+
+@pytest.mark.parametrize(
+    ("right", "accepted", "refused"),
+    [
+        (np.array([1.0, 2.0]), "[1, 2]", "[[1], [1, 2]]"),
+        (np.eye(2), "[[1, 0], [0, 1]]", "[[1], [0, 1]]"),
+        (("yes", 1 / 3), "('yes', 0.33333333333)", "('yes', '0.3333333333333333')"),
+        (["a", 2.0], "['a', 2]", "['a', True]"),
+        ({"a": np.ones(2)}, "{'a': (1, 1)}", "{'a': [1, [1]]}"),
+        (["a", "b"], "np.array(['a', 'b'])", "['a', 'c']"),
+    ],
+)
+def test_an_answer_is_right_part_by_part(right, accepted, refused):
+    task = number_task(answers=[((), right)])
+    assert verdict(f"import numpy as np\ndef answer(): return {accepted}", task).check == "passed"
+    assert verdict(f"import numpy as np\ndef answer(): return {refused}", task).check == "answer"
+
+
+@pytest.mark.parametrize(
+    ("right", "given", "words"),
+    [
+        (1, "True", "a number is asked for"),
+        (True, "1", "True or False is asked for"),
+        (1.0, "float('nan')", "it is not a number"),
+    ],
+)
+def test_how_an_answer_is_wrong_is_true(right, given, words):
+    task = number_task(answers=[((), right)])
+    assert words in verdict(f"def answer(): return {given}", task).sentence
+
+
+def test_a_verdict_by_value_says_so():
+    body = "def answer(truth, rng): return [truth] if rng.random() < .9 else (1 - truth,)"
+    found = verdict(body, answer_task(arguments={}, distribution=None))
+    assert "(by its value, whatever its type)" in found.sentence
 
 
 def test_large_numbers_of_several_types_are_told_apart():

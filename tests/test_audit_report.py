@@ -280,7 +280,7 @@ def leaks_in_one(truth, *, rng):
             lambda truth, rng: [np.int64(1), "a"] if truth else [1, "a"],
             "is [1, 'a'] ([int, str]). That",
         ),
-        (lambda truth, rng: [[1, 0.0]] if truth else [[1, 0]], "is [[1, 0]] (int). That"),
+        (lambda truth, rng: [[1, 0.0]] if truth else [[1, 0]], "is [[1, 0]] (all int). That"),
         (lambda truth, rng: {"a": True} if truth else {"a": 1}, "is {'a': 1} (int). That"),
         (lambda truth, rng: np.str_("a") if truth else "a", "is 'a' (str). That"),
         (
@@ -289,7 +289,7 @@ def leaks_in_one(truth, *, rng):
         ),
         (
             lambda truth, rng: [rng.random(), 1.0] if truth else [rng.random(), 1],
-            " ([float, int], and not float). That",
+            " ([float, int], and not all float). That",
         ),
         (lambda truth, rng: (1,) if truth else (2,), "is (2). That"),
         (lambda truth, rng: "a" if truth else None, "is None. That"),

@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import zipfile
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import epub
@@ -14,6 +15,7 @@ import pdf
 import printed
 import pytest
 from docutils import nodes
+from sphinx import addnodes
 
 TOC = {
     "root": "book/index",
@@ -177,6 +179,33 @@ def test_a_proof_has_a_heading_and_an_end():
     assert next(iter(proof.findall(nodes.emphasis))).astext() == "Proof."
     assert proof.astext().count("Proof.") == 1
     assert r"\dpend" in proof.children[-2].astext()
+
+
+def test_the_index_gets_a_definition_outside_the_argument_that_a_term_is():
+    entry = addnodes.index(entries=[("single", "post-processing", "term-post", "main", None)])
+    term = nodes.term("", "post-processing", entry)
+    definition = nodes.definition("", nodes.paragraph("", "Whatever is done later."))
+    tree = nodes.definition_list("", nodes.definition_list_item("", term, definition))
+    printed.index_terms(tree, Glossary())
+    assert not list(term.findall(addnodes.index))
+    assert definition[0][0] is entry
+
+
+def test_a_use_of_a_term_is_in_the_index_by_the_name_of_the_glossary():
+    link = nodes.reference("", "neighbouring", refuri=f"%{printed.GLOSSARY}#term-neighbours")
+    tree = nodes.paragraph("", "Two ", link)
+    printed.index_terms(tree, Glossary())
+    [entry] = tree.findall(addnodes.index)
+    assert entry["entries"] == [("single", "Neighbours", "", None, None)]
+
+
+class Glossary:
+    """A book that defines one term."""
+
+    objects: ClassVar = {("term", "Neighbours"): (printed.GLOSSARY, "term-neighbours")}
+
+    def get_domain(self, _):
+        return self
 
 
 def test_the_log_of_latex_is_read():

@@ -15,6 +15,7 @@ import argparse
 import ast
 import contextlib
 import copy
+import inspect
 import io
 import json
 import re
@@ -111,6 +112,9 @@ def tasks(book, **parameters):
     space = {"__name__": "hidden_tests"}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(hidden_tests(book), "<hidden tests>", "exec"), space)
+        known = list(inspect.signature(space["tasks"]).parameters)
+        if unknown := [name for name in parameters if name not in known]:
+            raise ValueError(f"no such parameter: {unknown[0]} (there are: {', '.join(known)})")
         return space["tasks"](**parameters)
 
 
@@ -144,9 +148,14 @@ def main(arguments=None):
     command.add_argument("--set", nargs="*", default=[], metavar="PARAMETER=VALUE")
     options = parser.parse_args(arguments)
     if options.command == "student":
+        if options.file.exists() or not options.file.absolute().parent.is_dir():
+            parser.error(f"FILE must be a new file in a folder that is there, got {options.file}")
         refresh.write(options.file, student(read(options.name)))
         return
-    asked = tasks(read(options.name), **_parameters(options.set))
+    try:
+        asked = tasks(read(options.name), **_parameters(options.set))
+    except (SyntaxError, ValueError) as error:  # of tasks, or of a value that Python cannot read
+        parser.error(f"--set: {error}")
     graded("", asked)  # tasks that cannot be graded stop here, and cost no student a point
     for path in options.files:
         try:

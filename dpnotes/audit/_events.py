@@ -26,10 +26,12 @@ def in_words(runs: _Runs, event: NDArray[np.bool_]) -> str:
     """Return what holds of the outputs in an event and of no other output that was seen."""
     inside = event.ravel()
     types = _as_types(runs, inside)
+    # Types in brackets are those of one form: beside several they would be read as those of each.
+    at_the_end = types if _are_of_one_form(runs, inside) else ""
     return (
         _as_a_list(runs, inside, bool(types))
-        or _as_kinds(runs, inside, types)
-        or (_as_one_number(runs, inside) or _as_many(runs, inside)) + types
+        or _as_kinds(runs, inside, bool(types), at_the_end)
+        or (_as_one_number(runs, inside) or _as_many(runs, inside)) + at_the_end
     )
 
 
@@ -41,6 +43,10 @@ def _as_types(runs: _Runs, inside: NDArray[np.bool_]) -> str:
         if others := [name for name in without.get(form, ()) if name not in types]:
             return f" ({_few(types)}, and not {_few(others)})"
     return ""
+
+
+def _are_of_one_form(runs: _Runs, inside: NDArray[np.bool_]) -> bool:
+    return len({_form(runs.kinds[s]) for s in np.unique(runs.structures.ravel()[inside])}) == 1
 
 
 def _types_by_form(runs: _Runs, structures: NDArray[np.intp]) -> dict[Hashable, dict[str, None]]:
@@ -65,7 +71,9 @@ def _form(kind: Hashable) -> Hashable:
 def _types(kind: Hashable) -> str:
     """Return the types that hold the numbers and texts of an output, in their order."""
     names = list(_leaves(kind)) or ["no number"]
-    return names[0] if len(set(names)) == 1 else f"[{_few(names)}]"
+    if len(set(names)) > 1:
+        return f"[{_few(names)}]"
+    return names[0] if len(names) == 1 else f"all {names[0]}"
 
 
 def _leaves(kind: Hashable) -> Iterator[str]:
@@ -104,19 +112,22 @@ def _firsts(labels: NDArray[np.intp], chosen: NDArray[np.bool_]) -> list[int]:
     return places[first[np.argsort(-counts, kind="stable")]].tolist()
 
 
-def _as_kinds(runs: _Runs, inside: NDArray[np.bool_], types: str) -> str | None:
+def _as_kinds(
+    runs: _Runs, inside: NDArray[np.bool_], with_types: bool, at_the_end: str
+) -> str | None:
     """Describe an event that depends on the kind of the output alone."""
     structures = runs.structures.ravel()
     if np.intersect1d(structures[inside], structures[~inside]).size:
         return None
     slots = _firsts(structures, inside)[:_FEW]
     found = [runs.kinds[structures[slot]] for slot in slots]
+    is_number = all(_form(kind) is float for kind in found)
+    each = with_types and not at_the_end and not is_number
     words = " or ".join(
-        f"{_type(kind)} such as {_output(runs, slot)}"
+        f"{_type(kind)} such as {_output(runs, slot)}{f' ({_types(kind)})' * each}"
         for kind, slot in zip(found, slots, strict=True)
     )
-    is_number = all(_form(kind) is float for kind in found)
-    return f"the output is {words}{'' if is_number else types}"
+    return f"the output is {words}{'' if is_number else at_the_end}"
 
 
 def _as_one_number(runs: _Runs, inside: NDArray[np.bool_]) -> str | None:

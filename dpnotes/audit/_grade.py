@@ -125,8 +125,9 @@ def grade(
     For each task the submission is loaded in a process of its own, anew. There it is run `trials`
     times on each data set, in random order and each time with a generator of its own seed, and what
     it returns is stored: None, booleans, numbers, texts, and lists, tuples, dicts and arrays of
-    them, of exactly these types. Where types differ, values count: 1, True, 1.0 and numpy's 1 are
-    one output, as are a list, a tuple and an array of the same numbers, and dicts in any order. All
+    them, of exactly these types. Where the types of a mechanism's outputs differ, values count: 1,
+    True, 1.0 and numpy's 1 are one output, as are a list, a tuple and an array of the same numbers,
+    and dicts in any order. A loss and a statistic get what was returned, as it was. All
     judging is done afterwards, on what was stored. So there is nothing that a submission could
     patch: an answer that it forges is what its function returned.
 

@@ -7,21 +7,20 @@ error that it may make on a right submission.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dpnotes.audit._by_value import are_alike, by_value, key
 from dpnotes.audit._events import in_words
 from dpnotes.audit._exact import exact_epsilon
 from dpnotes.audit._neighbours import shown
 from dpnotes.audit._report import PairReport, Report
 from dpnotes.audit._statistical import audited, largest_certifiable_epsilon
 from dpnotes.audit._task import Runs, Task
-from dpnotes.audit._values import EXACT_INTEGER
 
 _LONGEST = 160  # characters of an output that are quoted
 _MOST = 1000  # characters of a sentence that quotes a submission
@@ -144,15 +143,13 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
     if isinstance(output, dict) and isinstance(right, Mapping):
         same = output.keys() == right.keys()
         return same and all(_is_answer(output[k], right[k], tolerance) for k in right)
-    try:
-        got, wanted = np.asarray(output), np.asarray(right)
-    except ValueError:  # lists of several lengths
-        got = wanted = np.empty(0, dtype=object)
-    if got.dtype.kind == wanted.dtype.kind == "O" and type(right) in (list, tuple):
-        same = type(output) in (list, tuple) and len(output) == len(right)
-        return same and all(
-            _is_answer(*both, tolerance) for both in zip(output, right, strict=True)
-        )
+    got, wanted = _as_array(output), _as_array(right)
+    if type(right) in (list, tuple) and (wanted is None or wanted.dtype.kind not in "biuf"):
+        items = output.tolist() if isinstance(output, np.ndarray) else output
+        same = type(items) in (list, tuple) and len(items) == len(right)
+        return same and all(_is_answer(*both, tolerance) for both in zip(items, right, strict=True))
+    if got is None or wanted is None:
+        return False
     if wanted.dtype.kind in "iuf" and got.dtype.kind in "iuf":
         close = got.shape == wanted.shape and np.allclose(
             got, wanted, rtol=tolerance, atol=tolerance, equal_nan=True
@@ -163,17 +160,30 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
     return bool(np.array_equal(got, wanted)) if got.dtype.kind != "O" else output == right
 
 
+def _as_array(output: object) -> NDArray | None:
+    """Return an answer as an array, if it is one: lists of several lengths are none."""
+    try:
+        return np.asarray(output)
+    except ValueError:
+        return None
+
+
 def _how(output: object, right: object) -> str:
     """Return how an answer is wrong, without the right one."""
-    try:
-        got, wanted = np.asarray(output), np.asarray(right)
-    except ValueError:
+    got, wanted = _as_array(output), _as_array(right)
+    if wanted is None or wanted.dtype.kind not in "biuf":
+        return ""
+    if got is None:
         return ": its rows differ in length"
-    if got.dtype.kind not in "biuf" or wanted.dtype.kind not in "biuf":
+    if got.dtype.kind not in "biuf":
         return ""
     if got.shape != wanted.shape:
         return f": its shape is {got.shape}, and {wanted.shape} is asked for"
     if wanted.ndim == 0:
+        if (got.dtype.kind == "b") != (wanted.dtype.kind == "b"):
+            return f": {'a number' if wanted.dtype.kind != 'b' else 'True or False'} is asked for"
+        if np.isnan(got):
+            return ": it is not a number"
         return f": it is too {'large' if got > wanted else 'small'}"
     if wanted.ndim != 2 or not _is_table(wanted):
         return ""
@@ -230,7 +240,8 @@ def _rng(task: Task, runs: Runs, share: float) -> str | None:
         if constants[place] and _varies(task, runs, constants, place, share):
             return (
                 f"On {shown(data)}, {task.function} returned {quoted(outputs[0])} in all "
-                f"{len(outputs):,} runs, each with a seed of its own."
+                f"{len(outputs):,} runs, each with a seed of its own: rng is not used, or "
+                "for so little noise that none shows."
             )
     return None
 
@@ -281,9 +292,11 @@ def _privacy(
     pairs = []
     for pair in task.pairs:
         # Shuffled: who is honest in the runs that choose the event must be in those that test it.
-        sides = [runs.of(data) for data in pair[:2]]
-        read = iter if _are_alike(itertools.chain(*sides)) else partial(map, _by_value)
-        stored = [read(_shuffled(outputs, rng)) for outputs in sides]
+        sides = [_shuffled(runs.of(data), rng) for data in pair[:2]]
+        of_one_type = are_alike(itertools.chain(*sides))
+        stored = [
+            iter(outputs if of_one_type else list(map(by_value, outputs))) for outputs in sides
+        ]
         found = audited(
             lambda place, stored=stored: next(stored[place]),
             (0, 1),
@@ -294,61 +307,10 @@ def _privacy(
             rng,
         )
         event = in_words(found.runs, found.event)
+        event += "" if of_one_type else " (by its value, whatever its type)"
         pairs.append(PairReport(pair.difference, found.bound, event, *found.hits, found.tests))
     report = Report(task.epsilon, task.delta, confidence, limit, tuple(pairs))
     return report.sentence if report.verdict == "violated" else None
-
-
-def _are_alike(outputs: Iterable) -> bool:
-    """Whether all outputs are of the same types, all through."""
-    kinds = map(_kind, outputs)
-    first = next(kinds)
-    return all(kind == first for kind in kinds)
-
-
-def _kind(output: object) -> Hashable:
-    kind = type(output)
-    if kind in (list, tuple):
-        return kind, *map(_kind, output)
-    if kind is dict:
-        return object()  # the order of its keys is no value, so it is like no other
-    return (kind, output.dtype.str) if kind is np.ndarray else kind
-
-
-def _by_value(output: object) -> object:
-    """Return an output as another one of the same values is returned: a student's 1 may be numpy's.
-
-    Numbers are floats where these are exact, sequences of them arrays, and keys are in order.
-    """
-    if isinstance(output, np.ndarray | np.generic):
-        if output.dtype.kind in "biuf":
-            wide = output.astype(np.float64) + 0.0  # there is no -0.0
-            if not (np.abs(wide) > EXACT_INTEGER).any() and np.array_equal(wide, output, True):
-                return wide if wide.ndim else float(wide)
-        output = output.tolist()
-    if isinstance(output, dict):
-        items = ((_hashable(_by_value(name)), _by_value(value)) for name, value in output.items())
-        return dict(sorted(items, key=lambda item: repr(item[0])))
-    if isinstance(output, list | tuple):
-        return _sequence(list(map(_by_value, output)))
-    return _number(output) if isinstance(output, int | float | np.longdouble) else output
-
-
-def _number(number: float | np.longdouble) -> object:
-    """Return a number as a float, if there is one of its value."""
-    try:
-        return number if float(number) != number else float(number) + 0.0
-    except OverflowError:
-        return number
-
-
-def _sequence(items: list) -> object:
-    shapes = {np.shape(i) if isinstance(i, float | np.ndarray) else None for i in items}
-    return np.array(items) if len(shapes) <= 1 and None not in shapes else tuple(items)
-
-
-def _hashable(name: object) -> Hashable:
-    return key(name) if isinstance(name, np.ndarray) else name
 
 
 def _shuffled(outputs: list, rng: np.random.Generator) -> list:
@@ -492,20 +454,11 @@ def _loss(task: Task, output: object, data: object) -> float:
 def _wide(output: object) -> object:
     """Return small numbers as large ones, which do not wrap around in a loss."""
     if isinstance(output, np.ndarray | np.generic):
+        if output.dtype.kind == "u" and (output > np.iinfo(np.int64).max).any():
+            return output.astype(object) if output.ndim else output.item()
         kind = {"i": np.int64, "u": np.int64, "f": np.float64}.get(output.dtype.kind)
         return output if kind is None else output.astype(kind)
     return output
-
-
-def key(output: object) -> Hashable:
-    """Return an output as a mapping of a distribution names it: numbers, texts, tuples of them."""
-    if isinstance(output, np.ndarray | np.generic):
-        output = output.tolist()
-    if isinstance(output, dict):
-        return tuple((key(k), key(v)) for k, v in output.items())
-    if isinstance(output, list | tuple):
-        return tuple(map(key, output))
-    return "nan" if output != output else output
 
 
 def quoted(output: object) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpnotes.audit._values import ALLOWED, SCALARS, name_of, stored
 
 _LONGEST = 10_000  # digits of a number: to build a longer one could take for ever
-_WIDEST = 10_000  # rows of nothing: an empty array costs no bytes, and as lists it has them all
+_WIDEST = 100  # rows of nothing: an empty array costs no bytes, and as lists it has them all
 _MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _DTYPE = re.compile(r"[<>|][biufcSUmM]\d+(\[\w+\])?")
 

@@ -139,6 +139,8 @@ def _plain(output: object, np: types.ModuleType) -> object:
     kind = type(output)
     if output is None or kind is bool or kind is str:
         return output
+    if kind is np.str_:
+        return str(output)
     if kind is int:
         return ["int", hex(output)]
     if kind is float:

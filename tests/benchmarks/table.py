@@ -172,7 +172,7 @@ def _table(rows, runs):
             _several(map(_quotient, times, ours), ratio),
         ]
         sizes = [cell and cell.get("memory") for cell in row]
-        lines.append(_line([*cells, *[_several(sizes, size)] * memory, _how(_first(row))]))
+        lines.append(_line([*cells, *[_several(sizes, size)] * memory, _how(row)]))
     return "\n".join(lines)
 
 
@@ -197,10 +197,13 @@ def _who(row):
     return f"**{row['name']}**" if row["kind"] in OURS else row["name"]
 
 
-def _how(row):
+def _how(cells):
+    row = _first(cells)
     if "failed" in row:
         return f"could not be run: {row['failed']}"
     parts = [row["note"]]
+    if others := {cell["note"] for cell in cells if cell and "note" in cell} - {row["note"]}:
+        parts.append(f"at the older commit {' or '.join(sorted(others))}")
     if row["share"] < row["people"]:
         parts.append(f"timed on {row['share']:,} {_counted(row)} and scaled")
     if row["error"] is not None and row["error"] > 6:
