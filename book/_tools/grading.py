@@ -154,7 +154,9 @@ def main(arguments=None):
         return
     try:
         asked = tasks(read(options.name), **_parameters(options.set))
-    except (SyntaxError, ValueError) as error:  # of tasks, or of a value that Python cannot read
+    except (SyntaxError, ValueError) as error:
+        if not options.set:  # then the tasks are wrong as they stand
+            raise
         parser.error(f"--set: {error}")
     graded("", asked)  # tasks that cannot be graded stop here, and cost no student a point
     for path in options.files:

@@ -540,11 +540,11 @@ def index_terms(tree, env):
     That entry moves from the term into the definition: a term is an argument of LaTeX, where a
     hyphen is written otherwise, so that the index would list the term twice.
     """
-    for term in tree.findall(nodes.term):
-        definition = next(iter(term.parent.findall(nodes.definition)), None)
-        for entry in list(term.findall(addnodes.index)) if definition is not None else []:
-            entry.parent.remove(entry)
-            definition[0].insert(0, entry)
+    for entry in list(tree.findall(addnodes.index)):
+        term = entry.parent
+        if isinstance(term, nodes.term):
+            term.remove(entry)
+            next(iter(term.parent.findall(nodes.definition)))[0].insert(0, entry)
     objects = env.get_domain("std").objects
     names = {
         place: name

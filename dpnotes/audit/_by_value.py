@@ -67,12 +67,7 @@ def _of_array(array: NDArray) -> object:
         compared = array.dtype.kind not in "iu" or not (np.abs(wide) > EXACT_INTEGER).any()
         if compared and np.array_equal(wide, array, equal_nan=True):
             return wide if wide.ndim else float(wide)
-    return by_value(array.tolist()) if array.dtype != np.longdouble else _digits(array)
-
-
-def _digits(array: NDArray) -> object:
-    """Return long doubles one by one: as a list they stay what they are."""
-    return _sequence([_digits(part) for part in array]) if array.ndim else _number(array[()])
+    return by_value(array.tolist())
 
 
 def _sequence(items: list) -> object:
@@ -92,8 +87,6 @@ def _dict(output: dict) -> object:
 
 def _name(name: Hashable) -> Hashable:
     """Return the key of a dict by its value."""
-    if isinstance(name, np.generic) and not isinstance(name, np.longdouble):
-        name = name.item()
     return tuple(map(_name, name)) if isinstance(name, tuple) else by_value(name)
 
 

@@ -25,28 +25,26 @@ _NAMES = {
 def in_words(runs: _Runs, event: NDArray[np.bool_]) -> str:
     """Return what holds of the outputs in an event and of no other output that was seen."""
     inside = event.ravel()
-    types = _as_types(runs, inside)
-    # Types in brackets are those of one form: beside several they would be read as those of each.
-    at_the_end = types if _are_of_one_form(runs, inside) else ""
+    with_types, at_the_end = _as_types(runs, inside)
     return (
-        _as_a_list(runs, inside, bool(types))
-        or _as_kinds(runs, inside, bool(types), at_the_end)
+        _as_a_list(runs, inside, with_types)
+        or _as_kinds(runs, inside, with_types, at_the_end)
         or (_as_one_number(runs, inside) or _as_many(runs, inside)) + at_the_end
     )
 
 
-def _as_types(runs: _Runs, inside: NDArray[np.bool_]) -> str:
-    """Return which types are in the event, where outputs of that form and other types are not."""
+def _as_types(runs: _Runs, inside: NDArray[np.bool_]) -> tuple[bool, str]:
+    """Return whether an event has types that others of their form have not, and which.
+
+    Where the event has several forms these are not told: they would be read as those of each.
+    """
     structures = runs.structures.ravel()
     within, without = (_types_by_form(runs, structures[side]) for side in (inside, ~inside))
     for form, types in within.items():
         if others := [name for name in without.get(form, ()) if name not in types]:
-            return f" ({_few(types)}, and not {_few(others)})"
-    return ""
-
-
-def _are_of_one_form(runs: _Runs, inside: NDArray[np.bool_]) -> bool:
-    return len({_form(runs.kinds[s]) for s in np.unique(runs.structures.ravel()[inside])}) == 1
+            words = f" ({_few(types)}, and not {_few(others)})"
+            return True, words if len(within) == 1 else ""
+    return False, ""
 
 
 def _types_by_form(runs: _Runs, structures: NDArray[np.intp]) -> dict[Hashable, dict[str, None]]:

@@ -161,7 +161,7 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
 
 
 def _as_array(output: object) -> NDArray | None:
-    """Return an answer as an array, if it is one: lists of several lengths are none."""
+    """Return an output as an array, if it is one: lists of several lengths are none."""
     try:
         return np.asarray(output)
     except ValueError:
@@ -216,9 +216,8 @@ def _shape(task: Task, runs: Runs) -> str | None:
 
 
 def _misshapen(output: object, wanted: tuple) -> str | None:
-    try:
-        array = np.asarray(output)
-    except ValueError:
+    array = _as_array(output)
+    if array is None:
         return "its rows differ in length"
     if array.dtype.kind not in "biuf":
         return "it has to hold numbers"
@@ -294,9 +293,9 @@ def _privacy(
         # Shuffled: who is honest in the runs that choose the event must be in those that test it.
         sides = [_shuffled(runs.of(data), rng) for data in pair[:2]]
         of_one_type = are_alike(itertools.chain(*sides))
-        stored = [
-            iter(outputs if of_one_type else list(map(by_value, outputs))) for outputs in sides
-        ]
+        if not of_one_type:
+            sides = [list(map(by_value, outputs)) for outputs in sides]
+        stored = list(map(iter, sides))
         found = audited(
             lambda place, stored=stored: next(stored[place]),
             (0, 1),

@@ -200,6 +200,16 @@ def audited(n):
 def measured(name, n):
     """Return the row of one job at one size."""
     run = JOBS[name][0](n)
+    seconds = _processor(run)
+    tracemalloc.start()
+    run()
+    peak = tracemalloc.get_traced_memory()[1]
+    row = {"cpu_seconds": float(f"{statistics.median(seconds):.3g}"), "rounds": len(seconds)}
+    return row | {"peak_bytes": peak}
+
+
+def _processor(run):
+    """Return the processor's seconds of a call, in some rounds."""
     run()  # imports, tables that are made once
     seconds = []
     while len(seconds) < ROUNDS and (len(seconds) < 2 or sum(seconds) < 20):
@@ -208,11 +218,7 @@ def measured(name, n):
             run()
             repeats += 1
         seconds.append((time.process_time() - began) / repeats)
-    tracemalloc.start()
-    run()
-    peak = tracemalloc.get_traced_memory()[1]
-    row = {"cpu_seconds": float(f"{statistics.median(seconds):.3g}"), "rounds": len(seconds)}
-    return row | {"peak_bytes": peak}
+    return seconds
 
 
 # What a second worker gains.
@@ -323,23 +329,13 @@ def trained(name, precision, at_once):
         build(1, torch.Generator().manual_seed(0))(images[:_BATCH]).sum().backward()
     kind = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
     matrix = torch.ones(_SIDE, _SIDE, dtype=kind)
-    seconds, limit = _processor(partial(fit, seed=0)), _processor(partial(torch.mm, matrix, matrix))
+    runs = partial(fit, seed=0), partial(torch.mm, matrix, matrix)
+    seconds, limit = (statistics.median(_processor(run)) for run in runs)
     return {
         "images_per_second": round(2 * _IMAGES * at_once / seconds),
         "operations_per_image": counter.get_total_flops() / _BATCH,
         "limit_per_second": float(f"{2 * _SIDE**3 / limit:.4g}"),
     }
-
-
-def _processor(run, rounds=5):
-    """Return the processor's seconds of a call, the median after a first one."""
-    run()
-    seconds = []
-    for _ in range(rounds):
-        began = time.process_time()
-        run()
-        seconds.append(time.process_time() - began)
-    return statistics.median(seconds)
 
 
 # What an audit of a published package costs.
