@@ -50,8 +50,8 @@ lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(PYTHON) -m jupyterlab --ServerApp.root_dir=book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-refresh: $(READY) ## execute the notebooks that are stale and store their outputs
-	$(PYTHON) book/_tools/refresh.py
+refresh: $(READY) ## run the notebooks that are stale (FAILED=1: that print something else by now; FORCE=1: all) and store their outputs
+	$(PYTHON) book/_tools/refresh.py $(NAME) $(if $(FAILED),--failed) $(if $(FORCE),--force)
 
 bench: .venv-bench/.ready ## measure dpnotes beside its peers, in an environment of their own
 	.venv-bench/bin/python -m pytest tests/benchmarks -q -p no:cacheprovider --benchmark-quiet

@@ -1,7 +1,5 @@
 """The book as an object: each rule holds for it, and is shown to fail on a planted page."""
 
-import copy
-import json
 import os
 import re
 import shutil
@@ -338,10 +336,6 @@ PLANTED = {
             ),
         ],
     ),
-    lint.kept_outputs: (
-        [page(code("a", tags=["needs-mnist"]), dpnotes={"kept": {}})],
-        [page(code("a", tags=["needs-mnist"]), dpnotes={"kept": {"needs-mnist": {}}})],
-    ),
 }
 DRAW = "def draw(): pass"
 GLOSSARY = """# Glossary
@@ -498,118 +492,6 @@ def test_a_page_outside_the_table_of_contents_is_named(tmp_path):
     (tmp_path / "_toc.yml").write_text("root: book/index\nchapters:\n  - file: book/gone\n")
     messages = [problem.message for problem in lint.complete_contents(tmp_path)]
     assert messages == ["book/gone does not exist", "book/stray is not in the table of contents"]
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A folder with one small notebook; gives a function that writes it."""
-    pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    (tmp_path / "book").mkdir()
-
-    def write(*cells):
-        cells = [{**copy.deepcopy(cell), "id": f"cell-{n}"} for n, cell in enumerate(cells)]
-        book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-        path = tmp_path / "book" / "small.ipynb"
-        path.write_text(json.dumps(book))
-        return path
-
-    return write
-
-
-def test_refresh_runs_normalises_and_stamps(small, tmp_path, capsys):
-    path = small(
-        code("import sys\nprint(1)\nprint(2)", count=None),
-        code("None", count=None),
-        code("6 * 7", count=9),
-    )
-    assert refresh.main([], tmp_path) == 0
-    book = refresh.read(path)
-    first, _, third = refresh.code_cells(book)
-    assert [cell["execution_count"] for cell in refresh.code_cells(book)] == [1, 2, 3]
-    assert first["outputs"] == [printed("1\n") | {"text": ["1\n", "2\n"]}]
-    assert third["outputs"][0]["execution_count"] == 3
-    assert "version" not in book["metadata"]["language_info"]
-    assert book["metadata"]["dpnotes"]["device"] == "cpu"
-    written = path.read_bytes()
-    assert refresh.main(["--force"], tmp_path) == 0
-    assert path.read_bytes() == written
-    capsys.readouterr()
-    assert refresh.main(["small"], tmp_path) == 0
-    assert capsys.readouterr().out == "small.ipynb: fresh\n"
-
-
-KEEPING = "from dpnotes._pages import keep\nkeep(share=43.75)"
-
-
-def test_refresh_writes_numbers_times_sources_and_folds_without_a_run(small, tmp_path, capsys):
-    cells = [
-        markdown("# Title\n\n**About ?<!-- minutes --> minutes.**"),
-        code(KEEPING, glued("share"), tags=["hide-input"]),
-        markdown(f"It is ?<!-- share:.1f --> %. {CITED}"),
-        markdown("## Sources"),
-    ]
-    path = small(*cells)
-    stamped = refresh.read(path)
-    stamped["metadata"]["dpnotes"] = {"hash": refresh.hashes(stamped, tmp_path)}
-    refresh.write(path, refresh.normalise(stamped, stamped["metadata"]["dpnotes"]))
-    book = refresh.read(path)
-    texts = [cell["source"] for cell in book["cells"]]
-    assert "About 5<!-- minutes -->" in texts[0]
-    assert texts[2].startswith("It is 1.0<!-- share:.1f --> %.")
-    assert "Stanley L. Warner" in texts[3]
-    assert book["cells"][1]["metadata"]["jupyter"] == {"source_hidden": True}
-    # A sentence is corrected: nothing is run, and what follows from the prose follows.
-    book["cells"][2]["source"] = "It is ?<!-- share:.2f --> %."
-    refresh.write(path, {**book, "metadata": book["metadata"]})
-    assert refresh.main(["small"], tmp_path) == 0
-    assert capsys.readouterr().out == "small.ipynb: fresh\n"
-    texts = ["".join(cell["source"]) for cell in refresh.read(path)["cells"]]
-    assert texts[2] == "It is 1.00<!-- share:.2f --> %."
-    assert texts[3].strip() == "## Sources"
-
-
-def test_a_failing_cell_is_shown_and_leaves_the_notebook_alone(small, tmp_path, capsys):
-    path = small(code("print(1)", count=None), code("1 / 0  # here", count=None))
-    before = path.read_bytes()
-    assert refresh.main([], tmp_path) == 1
-    assert path.read_bytes() == before
-    assert [p.name for p in path.parent.iterdir()] == ["small.ipynb"]
-    shown = capsys.readouterr().out
-    assert "1 / 0  # here" in shown
-    assert "ZeroDivisionError" in shown
-
-
-def test_a_cell_without_its_data_keeps_its_output_and_is_told_of(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(refresh, "missing_data", lambda tag: f"no data for {tag}")
-    path = small(
-        code("print('new')", count=None),
-        code("print('new')", printed("old\n"), tags=["needs-mnist"], count=2),
-    )
-    assert refresh.main([], tmp_path) == 0
-    page = lint.Page.read(path)
-    outputs = [cell["outputs"][0]["text"] for _, cell in page.of_type("code")]
-    assert outputs == [["new\n"], ["old\n"]]
-    assert refresh.tags(page.cells[1]) == {"needs-mnist"}
-    assert list(page.metadata["dpnotes"]["kept"]) == ["needs-mnist"]
-    assert found(lint.kept_outputs, page)
-    monkeypatch.setattr(refresh, "missing_data", lambda tag: None)
-    assert refresh.main([], tmp_path) == 0
-    page = lint.Page.read(path)
-    outputs = [cell["outputs"][0]["text"] for _, cell in page.of_type("code")]
-    assert outputs == [["new\n"], ["new\n"]]
-
-
-def test_a_notebook_with_the_marks_of_a_merge_is_named(tmp_path):
-    path = tmp_path / "torn.ipynb"
-    path.write_text('{\n<<<<<<< HEAD\n "cells": []\n=======\n>>>>>>> other\n}')
-    with pytest.raises(ValueError, match=r"torn.ipynb is no notebook .* merge.* take one side"):
-        refresh.read(path)
-
-
-def test_an_unknown_notebook_is_refused_by_name(tmp_path):
-    with pytest.raises(SystemExit, match="no such notebook: nothing"):
-        refresh.main(["nothing"], tmp_path)
 
 
 MARKED = """

@@ -469,14 +469,6 @@ def _scopes(table):
         yield from _scopes(child)
 
 
-def kept_outputs(page):
-    """No cell shows what an older version of the code gave where its data was present."""
-    for tag in page.metadata.get("dpnotes", {}).get("kept", {}):
-        for number, cell in page.of_type("code"):
-            if tag in refresh.tags(cell):
-                yield number, 1, f"its output is from an older run: refresh where {tag} data is"
-
-
 def stale_notebooks(root=ROOT):
     """Every notebook shows what today's code gives."""
     for path in refresh.notebooks(root):
@@ -645,7 +637,6 @@ NOTEBOOK_RULES = [
     axis_labels,
     seeded,
     data_stays_apart,
-    kept_outputs,
 ]
 BOOK_RULES = [resolved_glue, helpers_defined_once, used_glossary_terms]
 

@@ -1,33 +1,45 @@
 """Run the notebooks that are stale, and say which ones are.
 
-A notebook carries, in its metadata under ``dpnotes``, a hash of all that its outputs depend on: its
-own code cells, and what they reach (see `reach`): the modules that they import, the data that they
-load and the style of the figures. Where one of them has changed since, the notebook is stale.
+A notebook carries, in its metadata under ``dpnotes``, a hash of what it says itself: its code
+cells, the data files that they load, and the style of its figures. Where one of them has changed
+since it was run, the notebook is stale. What the package does is not in the hash, because
+``pytest --nbval`` runs every notebook and compares what it prints.
 
-``python book/_tools/refresh.py`` runs all stale notebooks, or those it is given; ``--force`` runs
-fresh ones too. Cells tagged ``needs-cifar10`` and the like are left as they are where their data
-is absent. In every notebook it writes anew what follows from the rest: the numbers in the prose
-(see `marks`), the list of sources (see `sources`), the quiz (see `quizzes`), the reading time, and
-which code is folded.
+``python book/_tools/refresh.py`` runs the stale notebooks, two at a time, ``--failed`` those that
+print something else by now, and ``--force`` all. A forced run fails where a picture visibly
+differs from the stored one, which nbval does not see. Cells tagged ``needs-cifar10`` and the like
+keep their outputs where their data is absent. Every notebook gets anew what follows from the rest:
+the numbers in its prose (see `marks`), its list of sources (see `sources`), its quiz (see
+`quizzes`), its reading time, and which code is folded.
 """
 
 import argparse
+import base64
 import functools
+import hashlib
+import io
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 import marks
 import measure
 import quizzes
-import reach
 import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 BIBLIOGRAPHY = ROOT / "book" / "references.bib"
+
+STYLE = "figures.mplstyle"
+
+# Root mean square of the difference of two pictures, of 255, from which an eye sees it.
+VISIBLE = 4.0
 
 # A cell tagged `needs-NAME` wants what `datasets.load_NAME()` loads; votes come in several files.
 NEEDS = "needs-"
@@ -101,8 +113,37 @@ def data_tags(book):
 
 
 def hashes(book, root=ROOT):
-    """Hash what a notebook's outputs depend on, part by part."""
-    return reach.hashes([cell["source"] for cell in code_cells(book)], root)
+    """Hash the code cells of a notebook, the data that they load, and the style of its figures."""
+    code = "\0".join(cell["source"].replace("\r\n", "\n") for cell in code_cells(book))
+    style = _text_of(root / "book" / STYLE) if STYLE in code else ""
+    return {
+        "code": _digest(code),
+        "data": _digest(_describe_data(code, root)),
+        "style": _digest(style),
+    }
+
+
+def _describe_data(code, root):
+    """Return a line for each data set and each file of results that code loads by its name."""
+    loaded = set(re.findall(r"\bload_(\w+)", code))
+    if not loaded:
+        return ""
+    words = loaded | set(re.findall(r"[\"'](\w+)[\"']", code))
+    sets = tomllib.loads(_text_of(root / "data" / "datasets.toml"))
+    lines = [f"{name} {known['parts']}" for name, known in sets.items() if name in words]
+    if "results" in loaded:
+        files = sorted((root / "data" / "results").glob("*.json*"))
+        named = [file for file in files if file.name.split(".")[0] in words]
+        lines += [f"{file.name} {_digest(_text_of(file))}" for file in named or files]
+    return "\n".join(lines)
+
+
+def _text_of(path):
+    return path.read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def stale(path, root=ROOT):
@@ -114,13 +155,6 @@ def stale(path, root=ROOT):
     now = hashes(book, root)
     changed = [name for name in now if stored.get(name) != now[name]]
     return f"changed since it was run: {', '.join(changed)}" if changed else None
-
-
-def outdated(path):
-    """Name what an older run left although its data is here now, or None."""
-    kept = read(path)["metadata"].get("dpnotes", {}).get("kept", {})
-    found = [tag for tag in kept if missing_data(tag) is None]
-    return f"outputs of an older run: {', '.join(found)}" if found else None
 
 
 @functools.cache
@@ -166,7 +200,6 @@ def execute(path, timeout=600, root=ROOT):
         coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(Path(path).parent)}},
-        on_cell_execute=_progress(name(path, root), len(book.cells)),
     )
     client.execute(env=_environment(root))
     for cell in skipped:
@@ -175,18 +208,13 @@ def execute(path, timeout=600, root=ROOT):
     return normalise(book, provenance(book, absent, root))
 
 
-def _progress(name, total):
-    def show(cell, cell_index):
-        print(f"\r  {name}: cell {cell_index + 1} of {total} ", end="", flush=True)
-
-    return show
-
-
 def _environment(root):
     paths = [str(root), os.environ.get("PYTHONPATH", "")]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "DPNOTES_DEVICE": _device(),
+        # A kernel has a core to itself: more threads than cores would wait for each other.
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }
 
 
@@ -195,16 +223,9 @@ def _device():
 
 
 def provenance(book, absent, root=ROOT):
-    """Say what the outputs come from; ``kept`` names what an older run left, with its hashes."""
-    old = book["metadata"].get("dpnotes", {})
-    now = hashes(book, root)
-    kept = {tag: old.get("kept", {}).get(tag, old.get("hash", {})) for tag in sorted(absent)}
-    return {
-        "hash": now,
-        "device": _device(),
-        "data": sorted(tag.removeprefix("needs-") for tag in data_tags(book) - absent),
-        "kept": {tag: hash for tag, hash in kept.items() if hash != now},
-    }
+    """Say what the outputs come from: the hash, the device and the data that was there."""
+    data = sorted(tag.removeprefix(NEEDS) for tag in data_tags(book) - absent)
+    return {"hash": hashes(book, root), "device": _device(), "data": data}
 
 
 def normalise(book, dpnotes):
@@ -295,22 +316,56 @@ def _write(path, text):
     os.replace(temporary, path)
 
 
-def refresh(path, timeout=600, root=ROOT):
-    """Run one notebook and store it; after an error show the cell and leave the file alone."""
+def refresh(path, timeout=600, compare=False, root=ROOT):
+    """Run one notebook and store it; return what to print, and whether all is well.
+
+    After an error the file is left alone. Where pictures are compared, one that has changed is
+    not well: it is stored all the same.
+    """
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    start = time.perf_counter()
+    start, title = time.perf_counter(), f"{name(path, root)}.ipynb"
     try:
         book = execute(path, timeout, root)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        print(f"\r{name(path, root)}.ipynb: failed, left as it was\n{error}", flush=True)
-        return False
+        return f"{title}: failed, left as it was\n{error}", False
+    changed = changed_pictures(read(path), book)
     write(path, book)
-    seconds = time.perf_counter() - start
-    print(f"\r{name(path, root)}.ipynb: run in {seconds:.0f} s" + " " * 20, flush=True)
-    for tag in book["metadata"]["dpnotes"]["kept"]:
-        print(f"  cells tagged {tag} keep the outputs of an older run: {missing_data(tag)}")
-    return True
+    lines = [f"{title}: run in {time.perf_counter() - start:.0f} s"]
+    lines += [f"  the picture of cell {number} has changed" for number in changed]
+    lines += [
+        f"  cells tagged {tag} keep their outputs" for tag in data_tags(book) if missing_data(tag)
+    ]
+    return "\n".join(lines), not (compare and changed)
+
+
+def changed_pictures(old, new):
+    """Return the numbers of the code cells whose pictures visibly differ."""
+    before = [_pictures(cell) for cell in code_cells(old)]
+    after = [_pictures(cell) for cell in code_cells(new)]
+    pairs = zip(before, after, strict=False)
+    return [number for number, pair in enumerate(pairs, start=1) if _differ_visibly(*pair)]
+
+
+def _pictures(cell):
+    data = [output.get("data", {}).get("image/png") for output in cell["outputs"]]
+    return [_pixels("".join(picture)) for picture in data if picture]
+
+
+def _pixels(picture):
+    import numpy as np
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB"), dtype=float)
+
+
+def _differ_visibly(before, after):
+    import numpy as np
+
+    if [picture.shape for picture in before] != [picture.shape for picture in after]:
+        return True
+    errors = [np.sqrt(np.mean((a - b) ** 2)) for a, b in zip(before, after, strict=True)]
+    return max(errors, default=0.0) > VISIBLE
 
 
 def rewrite(path):
@@ -332,23 +387,38 @@ def _named(names, root):
     return [known[word] for word in wanted]
 
 
+def failed(root=ROOT):
+    """Return the notebooks that print something else than what is stored, by running nbval."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "--tb=no", "-rf", "book"]
+    shown = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if shown.returncode not in (0, 1):
+        sys.exit(shown.stdout + shown.stderr)
+    return {root / file for file in re.findall(r"^FAILED (\S+\.ipynb)::", shown.stdout, re.M)}
+
+
 def main(arguments=None, root=ROOT):
     """Refresh what the command line asks for; the exit status is 1 when a notebook failed."""
     parser = argparse.ArgumentParser(description="Run the notebooks that are stale.")
     parser.add_argument("notebooks", nargs="*", help="names; default: all")
-    parser.add_argument("--force", action="store_true", help="run fresh notebooks too")
+    parser.add_argument("--force", action="store_true", help="run all, and compare their pictures")
+    parser.add_argument("--failed", action="store_true", help="run those that nbval finds changed")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(root))
+    paths = _named(options.notebooks, root)
+    wanted = failed(root) if options.failed else set(paths) if options.force else set()
+    wanted |= {path for path in paths if stale(path, root)}
+    try:
+        for path in paths:
+            if path not in wanted:
+                rewrite(path)
+    except quizzes.QuizError as error:
+        sys.exit(str(error))
     passed = True
-    for path in _named(options.notebooks, root):
-        reason = "asked for by --force" if options.force else stale(path, root)
-        reason = reason or outdated(path)
-        print(f"{name(path, root)}.ipynb: {reason or 'fresh'}", flush=True)
-        try:
-            passed &= refresh(path, options.timeout, root) if reason else rewrite(path)
-        except quizzes.QuizError as error:
-            sys.exit(str(error))
+    for shown, right in _refresh_all(sorted(wanted), options, root):
+        print(shown, flush=True)
+        passed &= right
+    print(f"{len(wanted)} run, {len(set(paths) - wanted)} fresh")
     if root == ROOT:
         # Here, as that module reads pages with this one.
         import routes
@@ -358,6 +428,13 @@ def main(arguments=None, root=ROOT):
         for line in translations.report():
             print(line)
     return 0 if passed else 1
+
+
+def _refresh_all(paths, options, root):
+    from joblib import Parallel, delayed
+
+    jobs = (delayed(refresh)(path, options.timeout, options.force, root) for path in paths)
+    return Parallel(n_jobs=min(2, len(paths)) or 1, return_as="generator_unordered")(jobs)
 
 
 if __name__ == "__main__":
