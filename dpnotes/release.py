@@ -1,8 +1,15 @@
-"""What a private release says of itself: the number, and the promise under which it was made."""
+"""What a private release says of itself: the number, and the promise under which it was made.
 
+A promise compares two data sets, its neighbours: `REPLACED` and `ADDED_OR_REMOVED` are the two ways
+in which they may differ, each with its words and with the pairs that an audit tries.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import inf
 from numbers import Real
+from reprlib import Repr
+from typing import NamedTuple
 
 import numpy as np
 
@@ -103,3 +110,141 @@ def _check_words(name: str, words: str) -> None:
         raise TypeError(f"{name} must be a string, got {type(words).__name__}")
     if not words.strip():
         raise ValueError(f"{name} must say something, got {words!r}")
+
+
+class Pair(NamedTuple):
+    """Two neighbouring data sets, and in words what they differ in."""
+
+    dataset: object
+    neighbour: object
+    difference: str
+
+
+class Neighbours(NamedTuple):
+    """Which two data sets a promise of privacy compares.
+
+    `words` say so as a release does, and ``pairs(records, values)`` lists the neighbours of a data
+    set, as `dpnotes.audit.pairs_by_replacement` and `dpnotes.audit.pairs_by_removal` do.
+
+    Examples
+    --------
+    >>> REPLACED.words
+    'one record replaced'
+    >>> [pair.neighbour for pair in REPLACED.pairs([0, 1], [0, 1])]
+    [[1, 1], [0, 0]]
+    >>> [pair.neighbour for pair in ADDED_OR_REMOVED.pairs([0, 1], [1])]
+    [[1], [0], [0, 1, 1]]
+    """
+
+    words: str
+    pairs: Callable[[Sequence | np.ndarray, Iterable], list[Pair]]
+
+
+def _replace_records(records: Sequence | np.ndarray, values: Iterable) -> list[Pair]:
+    """Return each data set in which one record has another of the values."""
+    _check_records(records)
+    values = _require_list("values", values)
+    if not values:
+        raise ValueError("values must hold at least one value, got none")
+    pairs = [
+        Pair(
+            records,
+            _splice("values", records, place, place + 1, [value]),
+            f"record {place} replaced by {_quote_value(value)}",
+        )
+        for place in range(len(records))
+        for value in values
+        if _differ(records[place], value)
+    ]
+    if not pairs:
+        raise ValueError("values must hold one that a record does not have")
+    return pairs
+
+
+def _remove_or_add_records(records: Sequence | np.ndarray, additions: Iterable) -> list[Pair]:
+    """Return each data set with one record less, then those with one of the additions more."""
+    _check_records(records)
+    end = len(records)
+    removed = [
+        Pair(records, _splice("records", records, place, place + 1, []), f"record {place} removed")
+        for place in range(end)
+    ]
+    added = [
+        Pair(
+            records,
+            _splice("additions", records, end, end, [value]),
+            f"a record {_quote_value(value)} added",
+        )
+        for value in _require_list("additions", additions)
+    ]
+    return removed + added
+
+
+REPLACED = Neighbours("one record replaced", _replace_records)
+ADDED_OR_REMOVED = Neighbours("one record added or removed", _remove_or_add_records)
+
+
+class _Quotes(Repr):
+    """Short quotations, with numpy's numbers as Python writes its own."""
+
+    def repr1(self, value: object, level: int) -> str:
+        return super().repr1(value.item() if isinstance(value, np.generic) else value, level)
+
+
+_QUOTES = _Quotes()
+_QUOTES.maxstring = _QUOTES.maxother = 60
+
+
+def _quote_value(value: object) -> str:
+    """Return a value as reports quote it: in full where that is short."""
+    try:
+        words = _QUOTES.repr(value)
+    except Exception:  # too long a number, or a class of the caller's that cannot be written
+        return f"one of type {type(value).__name__}"
+    return " ".join(words.split())
+
+
+def _differ(one: object, other: object) -> bool:
+    try:
+        return not np.array_equal(one, other)
+    except Exception:  # classes of the caller's may refuse to be compared
+        return True
+
+
+def _require_list(name: str, values: Iterable) -> list:
+    """Return the values as a list, or refuse what does not hold several."""
+    try:
+        if not isinstance(values, str | bytes):
+            return list(values)
+    except TypeError:  # a number, or an array without an axis
+        pass
+    raise TypeError(f"{name} must be several values, got {type(values).__name__}") from None
+
+
+def _check_records(records: Sequence | np.ndarray) -> None:
+    """Refuse what is not a list, a tuple or an array of records."""
+    if type(records) not in (list, tuple, np.ndarray):
+        kind = type(records).__name__
+        raise TypeError(f"records must be a list, a tuple or an array, got {kind}")
+    if type(records) is np.ndarray and records.ndim == 0:
+        raise ValueError("records must be an array with an axis, got a single number")
+    if len(records) == 0:
+        raise ValueError("records must hold at least one record, got none")
+
+
+def _splice(
+    name: str, records: Sequence | np.ndarray, start: int, end: int, between: list
+) -> Sequence | np.ndarray:
+    """Return records[:start] + between + records[end:], of the type that the records have."""
+    if type(records) is not np.ndarray:
+        return records[:start] + type(records)(between) + records[end:]
+    rows = np.empty((len(between), *records.shape[1:]), records.dtype)
+    for place, value in enumerate(between):
+        try:
+            rows[place] = value
+            fits = np.shape(value) == rows.shape[1:] and bool(np.all(rows[place] == value))
+        except (OverflowError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(f"{name} must fit into records, an array of {records.dtype}")
+    return np.concatenate([records[:start], rows, records[end:]])
