@@ -6,12 +6,8 @@ and `density_epsilon` where the noise is continuous). Any other one is run many 
 neighbouring data sets (`epsilon_lower_bound`), or on many pairs of them, with a verdict in words
 (`report`). None of them knows which mechanism it has before it.
 
-To grade an assignment, say what is asked (`Task`) and hand over the submissions (`grade`). Each is
-run in a process of its own, what its functions return is stored, and the verdict is found on what
-was stored: privacy, usefulness, and whether the generator was used. A lower bound above the
-promised epsilon refutes it. If the runs are independent, which means that nothing one run leaves
-behind changes a later one, a right submission is accused at most as often as is stated. A bound
-below the promise proves nothing, so look at more trials and other neighbours.
+A lower bound above the promised epsilon refutes it. A bound below the promise proves nothing, so
+look at more trials and other neighbours. To grade what others hand in, take `dpnotes.grading`.
 
 >>> def submission(answer, rng):  # claims epsilon = 1, and keeps nine answers out of ten
 ...     return answer if rng.random() < 0.9 else not answer
@@ -23,36 +19,27 @@ True
 
 from dpnotes.audit._density import Bounds, density_delta, density_epsilon
 from dpnotes.audit._exact import exact_delta, exact_epsilon, trade_off
-from dpnotes.audit._grade import Grades, Verdict, grade
 from dpnotes.audit._neighbours import (
     Pair,
     pairs_by_removal,
     pairs_by_replacement,
     pairs_in_domain,
 )
-from dpnotes.audit._process import MechanismRaised, in_a_process
 from dpnotes.audit._report import PairReport, Report, report
 from dpnotes.audit._statistical import epsilon_lower_bound, largest_certifiable_epsilon
-from dpnotes.audit._task import Task
 from dpnotes.audit._values import MechanismFailed
 
 __all__ = [
     "Bounds",
-    "Grades",
     "MechanismFailed",
-    "MechanismRaised",
     "Pair",
     "PairReport",
     "Report",
-    "Task",
-    "Verdict",
     "density_delta",
     "density_epsilon",
     "epsilon_lower_bound",
     "exact_delta",
     "exact_epsilon",
-    "grade",
-    "in_a_process",
     "largest_certifiable_epsilon",
     "pairs_by_removal",
     "pairs_by_replacement",
@@ -60,3 +47,14 @@ __all__ = [
     "report",
     "trade_off",
 ]
+
+_GRADING = ("Grades", "MechanismRaised", "Task", "Verdict", "grade", "in_a_process")
+
+
+def __getattr__(name: str) -> object:
+    """Forward the names of `dpnotes.grading`, which is not imported before one is used."""
+    if name not in _GRADING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dpnotes import grading
+
+    return getattr(grading, name)

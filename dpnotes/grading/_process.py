@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from dpnotes._checks import check_real, check_rng
-from dpnotes.audit._plain import built
+from dpnotes.grading._plain import built
 from dpnotes.audit._values import MechanismFailed
 
 _LARGEST = 2**26  # bytes of one answer
@@ -128,7 +128,7 @@ class _Process:
         self._draws = 0  # calls with this generator
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "dpnotes.audit._worker"],
+            [sys.executable, "-m", "dpnotes.grading._worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

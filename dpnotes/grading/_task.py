@@ -9,7 +9,7 @@ import numpy as np
 from dpnotes._checks import check_choice, check_flag, check_integer, check_probability, check_real
 from dpnotes.audit._neighbours import listed, shown
 from dpnotes.audit._report import check_pairs
-from dpnotes.audit._sandbox import Job, Stored
+from dpnotes.grading._sandbox import Job, Stored
 from dpnotes.audit._values import copier
 
 CHECKS = ("run", "answer", "shape", "rng", "privacy", "distribution", "usefulness")

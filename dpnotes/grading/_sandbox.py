@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpnotes.audit import _sandbox_worker
-from dpnotes.audit._plain import built_of
+from dpnotes.grading import _sandbox_worker
+from dpnotes.grading._plain import built_of
 
 _LARGEST = 2**26  # bytes of one message
 _MOST = 2**28  # bytes of all messages

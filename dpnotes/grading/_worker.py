@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from dpnotes.audit._plain import written
+from dpnotes.grading._plain import written
 from dpnotes.audit._statistical import takes_rng
 from dpnotes.audit._values import read_exception
 
