@@ -13,8 +13,9 @@ import pytest
 from scipy import stats
 
 from dpnotes import audit
-from dpnotes.audit import Task, _grade, _judge, _plain, _sandbox, _task, grade, pairs_in_domain
-from dpnotes.audit._by_value import by_value, key
+from dpnotes.audit import pairs_in_domain
+from dpnotes.grading import Task, _grade, _judge, _plain, _sandbox, _task, grade
+from dpnotes.grading._values import by_value, key
 
 ROOT = Path(__file__).parents[1]
 ISOLATIONS = ["best", "process"]
@@ -70,14 +71,14 @@ NAMESPACES = pytest.mark.skipif(not has_namespaces(), reason="this system allows
 # What is right passes, and what is wrong is told
 
 
-@pytest.mark.claim("audit.grade", kind="chosen cases")
+@pytest.mark.claim("grading.grade", kind="chosen cases")
 def test_a_right_answer_has_its_points():
     found = verdict(RIGHT, answer_task())
     assert (found.points, found.possible, found.check) == (3, 3, "passed")
     assert "2,000 runs on each of 2 data sets; epsilon = 1 is not refuted" in found.sentence
 
 
-@pytest.mark.claim("audit.grade", kind="chosen cases")
+@pytest.mark.claim("grading.grade", kind="chosen cases")
 @pytest.mark.parametrize(
     ("body", "check", "words"),
     [
@@ -331,7 +332,7 @@ def test_numbers_of_numpy_are_quoted_as_numbers():
     assert "returned (0.5, 0)" in found.sentence
 
 
-@pytest.mark.claim("audit.grade", kind="chosen cases")
+@pytest.mark.claim("grading.grade", kind="chosen cases")
 @pytest.mark.parametrize(
     ("held", "other"),
     [
@@ -505,7 +506,7 @@ ATTACKS = {
     "patches the audit": """
 from dpnotes import audit
 audit.epsilon_lower_bound = lambda *a, **k: 0.0
-audit._judge.judged = lambda *a: ("passed", "")
+dpnotes.grading._judge.judged = lambda *a: ("passed", "")
 """,
     "patches numpy and json": """
 import json, numpy
@@ -750,7 +751,7 @@ def test_the_error_is_shared_by_all_tests_of_all_tasks(monkeypatch):
     assert shares == [pytest.approx(0.1 / 13)] * 3
 
 
-@pytest.mark.claim("audit.grade", kind="enumeration")
+@pytest.mark.claim("grading.grade", kind="enumeration")
 @pytest.mark.parametrize("share", [0.2, 0.02])
 def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     # Exactly: two tails of an error of share / 4 each, for each of two outputs that mirror.
@@ -763,7 +764,7 @@ def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     assert share / 20 < accused <= share
 
 
-@pytest.mark.claim("audit.grade", kind="simulation with its error")
+@pytest.mark.claim("grading.grade", kind="simulation with its error")
 def test_right_numbers_are_accused_no_more_often_than_the_share():
     rng, share, times = np.random.default_rng(1), 0.2, 1000
     grid = stats.dlaplace(0.7)

@@ -94,7 +94,7 @@ PRIVATE = {
 # Functions that draw, and why no record of theirs can be exchanged for another.
 WITHOUT_RECORDS = {
     "audit.epsilon_lower_bound": "an attack on a mechanism",
-    "audit.grade": "an attack on a submission",
+    "grading.grade": "an attack on a submission",
     "audit.report": "an attack on a mechanism",
     "elun.coordinate_laplace_noise": "noise",
     "elun.l2_laplace_noise": "noise",

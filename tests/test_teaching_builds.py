@@ -71,7 +71,7 @@ def test_each_function_stands_in_a_cell_that_is_worth_its_points(name):
 
 def test_a_cell_with_two_functions_is_worth_the_points_of_both():
     code = "# BEGIN SOLUTION\ndef {}(): return 1\ndef {}(): return 2\n# END SOLUTION"
-    tasks = "from dpnotes import audit\ndef tasks():\n    return [audit.Task("
+    tasks = "from dpnotes import grading\ndef tasks():\n    return [grading.Task("
     tasks += "function=f, points=p, answers=[((), 1)]) for f, p in zip('abb', (1, 2, 4))]"
     sources = [code.format("a", "b"), code.format("c", "d"), "e = 1", "", tasks]
     tags = [[], [], [], [], [grading.HIDDEN]]
@@ -157,9 +157,9 @@ def test_an_archive_holds_the_package_and_its_pins(built):
     assert not [name for name in names if "assignments" in name or name.endswith(".ipynb")]
 
 
-TASKS = """from dpnotes import audit
+TASKS = """from dpnotes import grading
 def tasks():
-    return [audit.Task(function=f, points=2, answers=[((2,), 4)]) for f in ("double", "square")]
+    return [grading.Task(function=f, points=2, answers=[((2,), 4)]) for f in ("double", "square")]
 """
 HALF_RIGHT = "def double(x):\n    return 2 * x\ndef square(x):\n    return x"
 PATCHED = """

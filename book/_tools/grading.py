@@ -125,10 +125,10 @@ def grade(name, submission, parameters=None, others=(), **options):
 
 def graded(submission, asked, others=(), **options):
     """Grade one submission by tasks that are there already."""
-    from dpnotes import audit
+    from dpnotes.grading import grade
 
     here = [refresh.ROOT / folder for folder in (".git", "book", "data", "tests")]
-    return audit.grade(submission, asked, hidden=[*here, *map(Path.absolute, others)], **options)
+    return grade(submission, asked, hidden=[*here, *map(Path.absolute, others)], **options)
 
 
 def _parameters(words):

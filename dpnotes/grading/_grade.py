@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpnotes._checks import check_choice, check_probability, check_rng
-from dpnotes.grading._judge import judged
 from dpnotes.audit._neighbours import listed
-from dpnotes.grading._sandbox import collected
 from dpnotes.audit._statistical import largest_certifiable_epsilon
+from dpnotes.grading._judge import judged
+from dpnotes.grading._sandbox import collected
 from dpnotes.grading._task import Runs, Task, job_of
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpnotes.grading._values import are_alike, by_value, key
 from dpnotes.audit._events import in_words
 from dpnotes.audit._exact import exact_epsilon
 from dpnotes.audit._neighbours import shown
 from dpnotes.audit._report import PairReport, Report
 from dpnotes.audit._statistical import audited, largest_certifiable_epsilon
 from dpnotes.grading._task import Runs, Task
+from dpnotes.grading._values import are_alike, by_value, key
 
 _LONGEST = 160  # characters of an output that are quoted
 _MOST = 1000  # characters of a sentence that quotes a submission

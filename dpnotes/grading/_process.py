@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from dpnotes._checks import check_real, check_rng
-from dpnotes.grading._plain import built
 from dpnotes.audit._values import MechanismFailed
+from dpnotes.grading._plain import built
 
 _LARGEST = 2**26  # bytes of one answer
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

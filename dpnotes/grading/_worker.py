@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from dpnotes.grading._plain import written
 from dpnotes.audit._statistical import takes_rng
 from dpnotes.audit._values import read_exception
+from dpnotes.grading._plain import written
 
 
 def main() -> None:

@@ -2,19 +2,19 @@
 
     python grade.py NAME
 
-The points and the reasons come from `dpnotes.audit.grade`. The tasks are in ``tasks/NAME.py``: what
-is graded is what ``tasks()`` there returns. ``nbgrader autograde NAME`` comes first.
+The points and the reasons come from `dpnotes.grading`. The tasks are in ``tasks/NAME.py``: what is
+graded is what ``tasks()`` there returns. ``nbgrader autograde NAME`` comes first.
 """
 
 import runpy
 import sys
 from pathlib import Path
 
-from dpnotes import audit
+from dpnotes import grading
 from nbgrader.api import Gradebook
 
 COURSE = Path(__file__).resolve().parent
-CLONE = Path(audit.__file__).parents[2]
+CLONE = Path(grading.__file__).parents[2]
 # In a clone, the solutions lie beside the course.
 HIDDEN = [COURSE, *(CLONE / folder for folder in (".git", "_build", "book", "data", "tests"))]
 
@@ -22,7 +22,7 @@ HIDDEN = [COURSE, *(CLONE / folder for folder in (".git", "_build", "book", "dat
 def graded(path, tasks):
     """Return ``(function, points, sentence)`` for each task."""
     try:
-        verdicts = audit.grade(path, tasks, hidden=HIDDEN).verdicts
+        verdicts = grading.grade(path, tasks, hidden=HIDDEN).verdicts
     except (OSError, ValueError) as error:  # it is no notebook, or cannot be read
         return [(task.function, 0.0, str(error)) for task in tasks]
     return [
@@ -45,7 +45,7 @@ def write(gradebook, name, student, found):
 
 def main(name):
     tasks = runpy.run_path(str(COURSE / "tasks" / f"{name}.py"))["tasks"]()
-    audit.grade("", tasks)  # tasks that cannot be graded stop here, and cost no student a point
+    grading.grade("", tasks)  # tasks that cannot be graded stop here, and cost no student a point
     with Gradebook(f"sqlite:///{COURSE / 'gradebook.db'}") as gradebook:
         for path in sorted(COURSE.glob(f"submitted/*/{name}/{name}.ipynb")):
             student, found = path.parents[1].name, graded(path, tasks)

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from dpnotes import audit
+from dpnotes import grading
 
 GIVEN = Path("/autograder/submission")
 SOURCE = Path("/autograder/source")
@@ -27,9 +27,9 @@ def results(paths):
     if len(paths) != 1:
         return {"score": 0, "output": f"Hand in one notebook (.ipynb); there are {len(paths)}."}
     asked = tasks()
-    audit.grade("", asked)  # tasks that cannot be graded stop here, and cost no student a point
+    grading.grade("", asked)  # tasks that cannot be graded stop here, and cost no student a point
     try:
-        grades = audit.grade(paths[0], asked, hidden=[SOURCE])
+        grades = grading.grade(paths[0], asked, hidden=[SOURCE])
     except (OSError, ValueError) as error:
         return {"score": 0, "output": str(error)}
     tests = [
