@@ -375,3 +375,15 @@ def test_whatever_else_arrives_is_refused(text):
 def test_what_cannot_leave_a_process_is_refused_by_name(output):
     with pytest.raises(TypeError, match=r"cannot leave its process|no subclass of them, got \w+"):
         _plain.written(output)
+
+
+def test_the_audit_forwards_to_grading_and_imports_nothing_of_it():
+    code = (
+        "import sys\n"
+        "from dpnotes import audit\n"
+        "assert not any(name.startswith('dpnotes.grading') for name in sys.modules)\n"
+        "from dpnotes import grading\n"
+        "assert all(getattr(audit, name) is getattr(grading, name) for name in grading.__all__)\n"
+        "assert not hasattr(audit, 'nothing')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
