@@ -1,10 +1,9 @@
-# One command builds the book, one runs its tests; `make help` lists the rest.
+# `make book` builds the site, `make test` runs its tests; `make help` lists the rest.
 # PY=python3 uses that interpreter as it is and installs nothing.
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test full mutants mutations lint lab refresh bench browser pdf epub zip links field translations \
-	assignments nbgrader clean FORCE
+.PHONY: help book test notebooks lint refresh lab full mutants browser pdf zip links assignments FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -14,7 +13,14 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 endif
 
-JUPYTER_BOOK := $(PYTHON) -c 'from jupyter_book.cli.main import main; main()'
+# Each worker has a core to itself, and so has a kernel: more threads than cores would wait for each other.
+export OMP_NUM_THREADS ?= 1
+JUPYTER_BOOK = $(PYTHON) -c 'from jupyter_book.cli.main import main; main()'
+# An interpreter of your own may lack some tools: these are the options that it understands.
+has = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null && echo yes)
+PYTEST = $(PYTHON) -m pytest -ra $(if $(call has,xdist),-n auto --maxprocesses 4 --dist loadfile)
+NBVAL = $(if $(call has,nbval$(comma)ipykernel),--nbval --nbval-cell-timeout=600)
+comma := ,
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,21 +28,15 @@ help: ## list the targets
 book: $(READY) ## build the site into _build/html; a warning is an error
 	@$(PYTHON) book/_tools/lint.py --stale
 	@$(PYTHON) book/_tools/engine.py
-	@.ci/book $(PYTHON)
+	@rm -rf _build/html _build/.doctrees _build/.jupyter_cache
+	@$(JUPYTER_BOOK) build . --path-output . -W -n --keep-going
+	@echo "The book is in _build/html/index.html."
 
-test: $(READY) ## run the tests, the doctests and every notebook, and hold coverage to 95 %
-	@.ci/test $(PYTHON)
+test: $(READY) ## run the unit tests, the doctests, and the chapters' notebooks against what they print
+	$(PYTEST) $(NBVAL) $(if $(NBVAL),book/*.ipynb) tests dpnotes
 
-full: ## every check as CI does it, the long tests that CI leaves out, and the planted bugs
-	@$(MAKE) nbgrader
-	@.ci/run --full
-	@$(MAKE) mutants
-
-mutants: $(READY) ## plant each bug of tests/mutants (NAME=pate: of one list; PART=3/10: a tenth), and see that a test notices it
-	@$(PYTHON) tests/mutants/run.py $(NAME) $(if $(PART),--part $(PART))
-
-mutations: $(READY) ## change the code at 300 places drawn by lot, and list what no test notices (an hour; needs the network once)
-	@$(PYTHON) tests/mutants/sample.py
+notebooks: $(READY) ## run all notebooks against what they print
+	$(PYTEST) --nbval --nbval-cell-timeout=600 book
 
 lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m ruff check .
@@ -47,48 +47,36 @@ lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(PYTHON) book/_tools/lint.py
 
+refresh: $(READY) ## run stale notebooks and store what they print (FAILED=1: those that print something else by now; FORCE=1: all)
+	$(PYTHON) book/_tools/refresh.py $(NAME) $(if $(FAILED),--failed) $(if $(FORCE),--force)
+
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(PYTHON) -m jupyterlab --ServerApp.root_dir=book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-refresh: $(READY) ## run the notebooks that are stale (FAILED=1: that print something else by now; FORCE=1: all) and store their outputs
-	$(PYTHON) book/_tools/refresh.py $(NAME) $(if $(FAILED),--failed) $(if $(FORCE),--force)
+full: .venv-teach/.ready ## what .ci/run does, with the long tests, all planted bugs, and all that these commands build
+	@.ci/run --full
+	@$(MAKE) mutants pdf zip assignments
 
-bench: .venv-bench/.ready ## measure dpnotes beside its peers, in an environment of their own
-	.venv-bench/bin/python -m pytest tests/benchmarks -q -p no:cacheprovider --benchmark-quiet
+mutants: $(READY) ## plant each bug of tests/mutants (NAME=pate: of one list; PART=3/10: a tenth), and see that a test notices it
+	@$(PYTHON) tests/mutants/run.py $(NAME) $(if $(PART),--part $(PART))
 
-browser: $(READY) ## install chromium, firefox and what the browser tests need (Debian; needs root)
-	@command -v chromium >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium; }
-	@command -v firefox-esr firefox >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y firefox-esr; } \
+browser: $(READY) ## install the browsers and what their tests need, and bubblewrap (Debian; needs root)
+	@command -v chromium bwrap >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium bubblewrap; }
+	@command -v firefox-esr firefox >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y firefox-esr \
 		|| echo "Firefox could not be installed: its tests will be skipped."
 	$(PYTHON) -m pip install --editable '.[browser]' --constraint constraints.txt
 
-pdf: $(READY) ## print the book into _build/pdf (NAME=pate: one chapter; NAME=--chapters: each); needs LaTeX, and says which
+pdf: book ## print the site into _build/pdf (NAME=pate: one page of it); needs Chromium
 	@$(PYTHON) book/_tools/pdf.py $(NAME)
 
-epub: $(READY) ## write the book for readers of books into _build/dpnotes.epub; needs latex2mathml, and says so
-	@$(PYTHON) book/_tools/epub.py
-
-zip: book ## pack the site, to be read without a server or a network, into _build/dpnotes-offline.zip
-	@$(PYTHON) book/_tools/offline_zip.py
+zip: book ## pack the site, to be read without a server or a network
+	@cd _build && $(abspath $(PYTHON)) -m zipfile -c dpnotes.zip html
 
 links: $(READY) ## ask every link to another site whether it still answers (needs the network)
 	$(JUPYTER_BOOK) build . --path-output _build/links --builder linkcheck
 
-field: $(READY) ## audit published packages (NAME=opendp: one of them), each in an environment of its own; needs the network
-	@$(PYTHON) tests/field/run.py $(NAME)
-	@$(PYTHON) book/_tools/field.py
-
-translations: $(READY) ## say which translations are behind, and write catalogues of all messages into _build/gettext (TO=zh_CN: build with those in locales)
-	@$(PYTHON) book/_tools/translations.py
-	@$(PYTHON) book/_tools/messages.py $(TO)
-
-assignments: $(READY) ## build what students, nbgrader and Gradescope get of each assignment (NAME=randomized_response: of one) into _build/assignments
+assignments: $(READY) ## build what students, nbgrader and Gradescope get of each assignment (NAME=randomized_response: of one)
 	@$(PYTHON) book/_tools/assignments.py $(NAME)
-
-nbgrader: .venv-teach/.ready ## install nbgrader beside the package, in .venv-teach; needs the network, once
-
-clean: ## remove everything built; the environments .venv, .venv-bench and .venv-teach stay
-	rm -rf _build build dist *.egg-info .coverage* .pytest_cache .ruff_cache .hypothesis .benchmarks
 
 # An environment made in another folder, or by an interpreter that has gone, is made anew.
 unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURDIR)" ] || echo FORCE)
@@ -96,9 +84,5 @@ unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURD
 .venv/.ready: requirements.txt constraints.txt pyproject.toml $(call unfit,.venv)
 	@.ci/venv .venv requirements.txt constraints.txt
 
-.venv-bench/.ready: requirements-bench.txt pyproject.toml $(call unfit,.venv-bench)
-	@.ci/venv .venv-bench requirements-bench.txt
-	@.venv-bench/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps libauc==2.0.1
-
-.venv-teach/.ready: requirements-teach.txt pyproject.toml $(call unfit,.venv-teach)
-	@.ci/venv .venv-teach requirements-teach.txt
+.venv-teach/.ready: requirements-teach.txt constraints.txt pyproject.toml $(call unfit,.venv-teach)
+	@.ci/venv .venv-teach requirements-teach.txt constraints.txt

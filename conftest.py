@@ -19,7 +19,9 @@ IN_CI = os.environ.get("CI") == "true"
 # Seconds after which a test is taken for one that hangs. A notebook's cell has a limit of its own
 # (--nbval-cell-timeout); this one is for a kernel that does not even keep that.
 LIMIT, CELL_LIMIT, FULL_LIMIT = 300, 660, 1800
-VISITING = {"tests/test_browser.py", "tests/test_interactive.py"}
+# An interpreter of one's own, on a GPU machine say, may lack what these files test.
+NEEDED = {"tests/test_datasets.py": "pooch", "tests/book": "yaml", "tests/test_book.py": "yaml"}
+collect_ignore = [path for path, module in NEEDED.items() if not importlib.util.find_spec(module)]
 
 
 def pytest_addoption(parser):
@@ -52,31 +54,6 @@ def _limit(item):
     if hasattr(item, "cell"):
         return CELL_LIMIT
     return FULL_LIMIT if item.get_closest_marker("full") else LIMIT
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """Hand out small units, in the order of the command line: long ones first, nobody idle last."""
-    if config.getvalue("dist") != "loadscope":
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Units(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            return _unit(nodeid)
-
-    return Units(config, log)
-
-
-def _unit(nodeid):
-    """Name the unit of a test: what shares a name runs in one worker, one after the other."""
-    path, _, name = nodeid.partition("::")
-    if path.endswith(".ipynb"):
-        return path  # the cells of a notebook share a kernel
-    function, _, parameters = name.partition("[")
-    if path in VISITING:
-        return f"{path}::{parameters or function}"  # what asks one page shares a visit to it
-    return f"{path}::{function}"
 
 
 @pytest.hookimpl(tryfirst=True)

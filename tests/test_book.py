@@ -597,18 +597,6 @@ def test_a_test_marked_full_runs_only_where_it_is_asked_for(tmp_path, asked, ran
     assert ran in done.stdout, done.stdout + done.stderr
 
 
-def test_what_shares_a_kernel_or_a_visit_is_never_divided_between_workers(pytestconfig):
-    plugins = pytestconfig.pluginmanager.get_plugins()
-    [unit] = [p._unit for p in plugins if getattr(p, "__file__", "") == str(ROOT / "conftest.py")]
-    kernel = {unit(f"book/part/elun.ipynb::Cell {number}") for number in range(3)}
-    page = {unit(f"tests/test_browser.py::test_{test}[book/a.html]") for test in "xy"}
-    rows = {unit(f"tests/test_pate.py::test_x[{row}]") for row in ("1", "a-b.html")}
-    others = {unit(f"tests/test_pate.py::test_{test}") for test in "yz"}
-    others |= {unit("book/elun.ipynb::Cell 1"), unit("tests/test_browser.py::test_x[book/b.html]")}
-    assert [len(units) for units in (kernel, page, rows, others)] == [1, 1, 1, 4]
-    assert len(kernel | page | rows | others) == 7
-
-
 def site_is_current():
     index = SITE / "index.html"
     sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *(ROOT / "book").glob("*.*")]

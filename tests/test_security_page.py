@@ -93,7 +93,7 @@ def test_opendp_is_asked_for_the_same_promise(block):
 
 
 def test_the_page_names_the_version_that_the_benchmarks_pin():
-    pinned = (PAGE.parents[1] / "requirements-bench.txt").read_text(encoding="utf-8")
+    pinned = (PAGE.parents[1] / "tests/benchmarks/requirements.txt").read_text(encoding="utf-8")
     [version] = re.findall(r"^opendp==(\S+)$", pinned, re.M)
     assert f"with version {version}," in PAGE.read_text(encoding="utf-8")
 
