@@ -3,6 +3,3 @@
 from visits import browser, kept, site, visit
 
 __all__ = ["browser", "kept", "site", "visit"]
-
-# They hold no doctests, and some need an extra that may be missing.
-collect_ignore_glob = ["refusals/*"]

@@ -7,7 +7,7 @@ The bugs of `run.py` were thought out by somebody who knows the code. These were
 60 places of each of five modules, and at each place one of the changes that the operators of
 cosmic-ray make there (another operator, another number, a loop that never runs, ...). Types in
 signatures are left alone, since nothing runs by them. The tests of a change are those in the files
-of its module, what `test_checks.py` asks of the module, and its doctests. Those that run the
+of its module, what `test_refusals.py` asks of the module, and its doctests. Those that run the
 changed statement are asked, the quickest first; with --again, all of them.
 
 What is tried is kept in `_build/mutations`, and cosmic-ray is installed there, so the first start
@@ -57,7 +57,7 @@ MODULES = {
     "pate": ("dpnotes/pate", ["tests/test_pate.py"]),
     "private_auc": ("dpnotes/private_auc", ["tests/test_private_auc.py"]),
 }
-CHECKS = "tests/test_checks.py"
+CHECKS = "tests/test_refusals.py"
 # These operators want to be told names of variables.
 LEFT_OUT = {"VariableReplacer", "VariableInserter"}
 # What takes long to import, and is the same whatever is changed.
@@ -186,7 +186,7 @@ class Chosen:
         import pytest
 
         if self.chosen is None:
-            others = f"{CHECKS}::", f"[{self.module}-"
+            others = f"{CHECKS}::", f"[{self.module}."
             items[:] = [
                 item
                 for item in items

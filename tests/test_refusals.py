@@ -1,0 +1,104 @@
+"""Every public function refuses, for each of its parameters, what `kinds.py` says of its kind."""
+
+import re
+
+import numpy as np
+import pytest
+from kinds import (
+    LEFT_OUT,
+    READS_FILES,
+    SECRET,
+    SECRET_WORD,
+    find_kind,
+    find_parameters,
+    find_thing,
+    make_arguments,
+    make_call,
+    types,
+    values,
+)
+from public import MODULES, callables, short_name
+
+from dpnotes import randomized_response
+
+NAMES = [
+    f"{short_name(module)}.{name}"
+    for module in MODULES
+    for name in callables(module)
+    if f"{short_name(module)}.{name}" not in LEFT_OUT
+]
+DRAWING = [name for name in NAMES if "rng" in make_arguments(name, find_thing(name))]
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - READS_FILES))
+def test_a_working_call_works(name):
+    make_call(name)(**make_arguments(name, find_thing(name)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_input_is_refused_by_name(name):
+    call, arguments = make_call(name), make_arguments(name, find_thing(name))
+    for parameter in find_parameters(find_thing(name)):
+        _, refused, _ = find_kind(name, parameter.name)
+        for error, value in refused:
+            assert_refused(call, arguments | {parameter.name: value}, parameter.name, error)
+
+
+def assert_refused(call, arguments, parameter, error):
+    value = arguments[parameter]
+    try:
+        call(**arguments)
+    except (ValueError, TypeError) as refusal:
+        kind, message = type(refusal), str(refusal)
+    else:
+        pytest.fail(f"{parameter} may be {value!r}")
+    # A subclass, such as an error of decoding, would be none of ours.
+    assert kind is error, (parameter, value, message)
+    assert re.search(rf"\b{parameter}\b", message), (value, message)
+    assert " must " in message
+    assert str(SECRET) not in message
+    assert SECRET_WORD not in message
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_input_is_refused_before_anything_is_drawn(name):
+    rng = np.random.default_rng(1)
+    before = rng.bit_generator.state
+    call, arguments = make_call(name), make_arguments(name, find_thing(name))
+    for parameter in arguments.keys() - {"rng"}:
+        _, [(error, bad), *_], _ = find_kind(name, parameter)
+        with pytest.raises(error):
+            call(**arguments | {parameter: bad, "rng": rng})
+    assert rng.bit_generator.state == before
+
+
+NO_SEED = [
+    *types(False, np.True_, [], (), [1], {}, "0", b"0", 1.0, np.array(3), np.random.RandomState(1)),
+    *types(np.random.SeedSequence(1), np.random),
+    *values(-1, np.int8(-1)),
+]
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_seed_that_is_none_is_not_taken_for_the_seed_0(name):
+    call, arguments = make_call(name), make_arguments(name, find_thing(name))
+    for error, bad in NO_SEED:
+        assert_refused(call, arguments | {"rng": bad}, "rng", error)
+
+
+def test_a_message_that_repeats_the_record_would_be_noticed(monkeypatch):
+    def check_loudly(name, values, categories):
+        raise ValueError(f"{name} must be in the domain, got {values}")
+
+    monkeypatch.setattr(randomized_response, "check_categories", check_loudly)
+    arguments = {"values": [SECRET], "epsilon": 1.0}
+    with pytest.raises(AssertionError):
+        assert_refused(randomized_response.privatize, arguments, "values", ValueError)
+
+
+def test_a_parameter_that_nobody_described_would_be_noticed():
+    def planted(unheard_of, *, rng=None):
+        return unheard_of
+
+    with pytest.raises(LookupError, match=r"no line for 'unheard_of', which audit.planted takes"):
+        make_arguments("audit.planted", planted)
