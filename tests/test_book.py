@@ -7,9 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import built
 import lint
-import policy
 import prose
 import pytest
 import quizzes
@@ -18,7 +16,6 @@ import sources
 from pybtex.database import parse_file
 
 ROOT = Path(__file__).parents[1]
-SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
 PAGES = lint.pages()
 NOTEBOOKS = [page for page in PAGES if page.is_notebook]
 PICTURE = {"output_type": "display_data", "data": {"image/png": "aGk="}, "metadata": {}}
@@ -595,117 +592,6 @@ def test_a_test_marked_full_runs_only_where_it_is_asked_for(tmp_path, asked, ran
         text=True,
     )
     assert ran in done.stdout, done.stdout + done.stderr
-
-
-def site_is_current():
-    index = SITE / "index.html"
-    sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *(ROOT / "book").glob("*.*")]
-    return index.exists() and max(p.stat().st_mtime for p in sources) <= index.stat().st_mtime
-
-
-@pytest.mark.site
-@pytest.mark.parametrize("rule", built.RULES)
-def test_the_built_site_keeps_the_rule(rule):
-    if not site_is_current():
-        pytest.skip("the built site is missing or older than its sources: run `make book`")
-    assert not list(rule(SITE.resolve()))
-
-
-@pytest.mark.site
-def test_mathjax_comes_to_the_site_with_its_licence():
-    if not site_is_current():
-        pytest.skip("the built site is missing or older than its sources: run `make book`")
-    mathjax = SITE / "_static" / "mathjax"
-    assert (mathjax / "tex-chtml.js").exists()
-    assert "Apache License" in (mathjax / "LICENSE").read_text()
-
-
-PLANTED_SITES = {
-    built.foreign_sources: [
-        '<script src="https://cdn.example/x.js"></script>',
-        '<img src="//cdn.example/x.png">',
-        '<link rel="preload stylesheet" href="https://cdn.example/x.css">',
-        '<iframe src="http://cdn.example"></iframe>',
-    ],
-    built.broken_links: [
-        '<a href="gone.html">x</a>',
-        '<a href="other.html#gone">x</a>',
-        '<a href="#x">',
-    ],
-    built.heavy_pages: ["x" * (built.LARGEST_PAGE + 1)],
-    built.error_marks: ['<div class="admonition system-message">x</div>'],
-    built.inline_scripts: [
-        "<script>alert(1)</script>",
-        '<script type="module">alert(1)</script>',
-        '<img src="_static/x.png" onerror="alert(1)">',
-        '<a href="javascript:alert(1)">x</a>',
-    ],
-    built.missing_cards: [
-        '<meta property="og:image" content="https://dpnotes.example/_images/gone.png">',
-        '<meta property="og:image" content="">',
-    ],
-}
-GOOD_SITE = f"""{policy.META}
-<script src="_static/x.js"></script><script type="application/json">{{}}</script>
-<link rel="canonical" href="https://dpnotes.example/"><link rel="stylesheet" href="_static/x.css">
-<a href="https://elsewhere.example">x</a><a href="other.html#here">x</a><a href="#own">x</a>
-<h1 id="own">x</h1><img src="_static/x.png">
-"""
-
-
-@pytest.mark.parametrize("rule", built.RULES)
-def test_a_rule_for_the_site_catches_each_planted_page(rule, tmp_path):
-    for number, text in enumerate(["", *PLANTED_SITES[rule]]):
-        site = tmp_path / str(number)
-        site.mkdir()
-        (site / "index.html").write_text(GOOD_SITE + text)
-        (site / "other.html").write_text(f'{policy.META}<h1 id="here">x</h1>')
-        assert bool(list(rule(site))) == bool(text)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<h1>x</h1>",
-        f'<script src="x.js"></script>{policy.META}',
-        policy.META.replace("script-src 'self'", "script-src 'self' 'unsafe-inline'"),
-    ],
-)
-def test_a_page_without_a_policy_or_with_a_late_or_lax_one_is_found(tmp_path, page):
-    (tmp_path / "index.html").write_text(page)
-    assert len(list(built.inline_scripts(tmp_path))) == 1
-
-
-LOUD = """<html><head><meta charset="utf-8" />
-<script data-cfasync="false">one</script> <script>two</script>
-<script src="_static/x.js"></script>
-<script>three</script><script type="text/x-thebe-config">data</script>
-</head><body><button onclick="act(&quot;x&quot;)">x</button><a onclick="go()">y</a></body></html>
-"""
-
-
-def test_scripts_and_handlers_move_into_files_in_their_order(tmp_path):
-    page, files = policy.guarded(LOUD, "../moved/")
-    (tmp_path / "index.html").write_text(page)
-    assert list(built.inline_scripts(tmp_path)) == []
-    scripts = re.findall(r'src="([^"]*)"', page)
-    assert [name for name in scripts if name != "_static/x.js"] == [f"../moved/{n}" for n in files]
-    assert scripts.index("_static/x.js") == 1
-    first, second, listeners = files.values()
-    assert (first, second) == ("one;\ntwo", "three")
-    assert 'act("x");' in listeners
-    assert "go();" in listeners
-    assert "thebe" not in page
-
-
-def test_the_words_of_a_page_are_not_taken_for_scripts():
-    words = "<p>&lt;script&gt;x&lt;/script&gt; and a button onclick=&quot;x&quot;</p>"
-    assert policy.guarded(words, "") == (policy.META + words, {})
-
-
-def test_a_style_sheet_that_loads_from_elsewhere_is_found(tmp_path):
-    (tmp_path / "x.css").write_text("@font-face {src: url('https://fonts.example/x.woff2')}")
-    assert list(built.foreign_sources(tmp_path)) == ["x.css loads https://fonts.example/x.woff2"]
 
 
 def test_every_entry_of_the_bibliography_leads_somewhere_and_no_two_to_one_place():

@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 
 import lint
-import marks
-import messages
 import pytest
 import refresh
 import routes
@@ -201,12 +199,12 @@ def test_the_glossary_in_step_explains_the_same_terms_in_the_same_order():
 
 
 def build(root, builder="html", **options):
-    """Build a book with the two extensions alone; return the folder of what was built."""
+    """Build a book with the extension alone; return the folder of what was built."""
     from sphinx.application import Sphinx
     from sphinx.util.docutils import docutils_namespace
 
     settings = {
-        "extensions": ["myst_parser", "messages", "translations"],
+        "extensions": ["myst_parser", "translations"],
         "root_doc": "book/map",
         "language": "en",
         "html_theme": "basic",
@@ -280,59 +278,3 @@ def test_a_page_without_a_translation_has_no_switch(root, pages):
     pages()
     page = (root / "_build" / "html" / "book" / "alone.html").read_text(encoding="utf-8")
     assert "language-switch" not in page
-
-
-# Catalogues.
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "43.8<!-- flipped:.1f --> % of 2,000<!--people--> in 35<!-- minutes --> minutes",
-        "none",
-        '"source": ["| 1<!-- n:, --> |\\n"]',
-    ],
-)
-def test_numbers_get_names_and_come_back(text):
-    catalogue, numbers = messages.named(text)
-    assert not re.search(r"\d<!--|43|2,000|35", catalogue)
-    assert messages.numbered(catalogue, numbers) == marks.MARK.sub(r"\g<shown>", text)
-
-
-def test_in_a_notebook_the_prose_alone_has_names():
-    output = {"data": {"image/png": "aGk" * 100_000}, "text": "1<!-- n -->"}
-    prose = {"cell_type": "markdown", "source": ["Some ", "3<!-- n --> ways"]}
-    code = {"cell_type": "code", "source": "2<!-- n -->", "outputs": [output]}
-    text, numbers = messages.named_notebook(json.dumps({"cells": [prose, code]}))
-    assert json.loads(text)["cells"] == [{**prose, "source": "Some ⟦n⟧ ways"}, code]
-    assert numbers == {"n": "3"}
-
-
-def test_a_name_that_the_page_does_not_keep_stays_to_be_seen():
-    assert messages.numbered("⟦a⟧ and ⟦b:.1f⟧", {"a": "1"}) == "1 and ⟦b:.1f⟧"
-
-
-def catalogue(root):
-    return (build(root, "gettext") / "book" / "map.pot").read_text(encoding="utf-8")
-
-
-def test_another_number_changes_no_message(root, pages):
-    first = catalogue(root)
-    assert 'msgid "Some ⟦n⟧ ways, *always*."' in first
-    (root / "book" / "map.md").write_text("# Map\n\nSome 4<!-- n --> ways, *always*.\n")
-    assert re.findall(r'(?m)^msgid ".*', catalogue(root)) == re.findall(r'(?m)^msgid ".*', first)
-
-
-def test_a_translated_message_shows_the_number_of_today(root, pages):
-    folder = root / "locales" / "zh_CN" / "LC_MESSAGES" / "book"
-    folder.mkdir(parents=True)
-    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
-    message = 'msgid "Some ⟦n⟧ ways, *always*."\nmsgstr "*总是*有 ⟦n⟧ 条路。"\n'
-    (folder / "map.po").write_text(head + message, encoding="utf-8")
-    (root / "book" / "map.md").write_text(
-        "# Map\n\nSome 4<!-- n --> ways, *always*.\n\nNo 5<!-- m -->.\n"
-    )
-    english, _ = pages(language="zh_CN")
-    assert "<em>总是</em>有 4 条路。" in english
-    assert "No 5." in english
-    assert "Some 4" in pages()[0]

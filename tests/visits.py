@@ -11,8 +11,6 @@ import pytest
 
 SITE = Path(os.environ.get("DPNOTES_SITE", Path(__file__).parents[1] / "_build" / "html"))
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
-# Slides have none of a page's menus; tests/test_slides.py has theirs.
-PAGES = [page for page in PAGES if not page.endswith("-slides.html")]
 PHONE = {"width": 375, "height": 812}
 LAPTOP = {"width": 1280, "height": 900}
 

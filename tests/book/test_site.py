@@ -1,0 +1,142 @@
+"""The built site: each rule holds for it, and is shown to fail on a planted page."""
+
+import os
+import re
+from pathlib import Path
+
+import api
+import built
+import hooks
+import pdf
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("rule", built.RULES)
+def test_the_built_site_keeps_the_rule(rule):
+    index = SITE / "index.html"
+    sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *(ROOT / "book").glob("*.*")]
+    if not index.exists() or max(p.stat().st_mtime for p in sources) > index.stat().st_mtime:
+        pytest.skip("the built site is missing or older than its sources: run `make book`")
+    assert not list(rule(SITE.resolve()))
+
+
+PLANTED = {
+    built.foreign_sources: [
+        '<script src="https://cdn.example/x.js"></script>',
+        '<img src="//cdn.example/x.png">',
+        '<link rel="preload stylesheet" href="https://cdn.example/x.css">',
+        '<iframe src="http://cdn.example"></iframe>',
+    ],
+    built.broken_links: [
+        '<a href="gone.html">x</a>',
+        '<a href="other.html#gone">x</a>',
+        '<a href="#x">',
+    ],
+    built.inline_scripts: [
+        "<script>alert(1)</script>",
+        '<script type="module">alert(1)</script>',
+        '<img src="_static/x.png" onerror="alert(1)">',
+        '<a href="javascript:alert(1)">x</a>',
+    ],
+}
+GOOD = f"""{hooks.META}
+<script src="_static/x.js"></script><script type="application/json">{{}}</script>
+<link rel="canonical" href="https://dpnotes.example/"><link rel="stylesheet" href="_static/x.css">
+<a href="https://elsewhere.example">x</a><a href="other.html#here">x</a><a href="#own">x</a>
+<h1 id="own">x</h1><img src="_static/x.png">
+"""
+
+
+@pytest.mark.parametrize("rule", built.RULES)
+def test_a_rule_catches_each_planted_page(rule, tmp_path):
+    for number, text in enumerate(["", *PLANTED[rule]]):
+        site = tmp_path / str(number)
+        site.mkdir()
+        (site / "index.html").write_text(GOOD + text)
+        (site / "other.html").write_text(f'{hooks.META}<h1 id="here">x</h1>')
+        assert bool(list(rule(site))) == bool(text)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<h1>x</h1>",
+        f'<script src="x.js"></script>{hooks.META}',
+        hooks.META.replace("script-src 'self'", "script-src 'self' 'unsafe-inline'"),
+    ],
+)
+def test_a_page_without_a_policy_or_with_a_late_or_lax_one_is_found(tmp_path, page):
+    (tmp_path / "index.html").write_text(page)
+    assert len(list(built.inline_scripts(tmp_path))) == 1
+
+
+def test_a_style_sheet_that_loads_from_elsewhere_is_found(tmp_path):
+    (tmp_path / "x.css").write_text("@font-face {src: url('https://fonts.example/x.woff2')}")
+    assert list(built.foreign_sources(tmp_path)) == ["x.css loads https://fonts.example/x.woff2"]
+
+
+LOUD = """<html><head><meta charset="utf-8" />
+<script data-cfasync="false">one</script>
+<script src="_static/x.js"></script>
+<script>two</script><script type="text/x-thebe-config">data</script>
+</head><body><button onclick="act(&quot;x&quot;)">x</button><a onclick="go()">y</a></body></html>
+"""
+
+
+def test_scripts_and_handlers_move_into_files_in_their_order(tmp_path):
+    page, files = hooks.move_scripts(LOUD, "../moved/")
+    (tmp_path / "index.html").write_text(page)
+    assert list(built.inline_scripts(tmp_path)) == []
+    first, second, listeners = (f"../moved/{name}" for name in files)
+    assert re.findall(r'src="([^"]*)"', page) == [first, "_static/x.js", second, listeners]
+    *moved, listening = files.values()
+    assert moved == ["one", "two"]
+    assert 'act("x");' in listening
+    assert "go();" in listening
+    assert "thebe" not in page
+
+
+def test_the_words_of_a_page_are_not_taken_for_scripts():
+    words = "<p>&lt;script&gt;x&lt;/script&gt; and a button onclick=&quot;x&quot;</p>"
+    assert hooks.move_scripts(words, "") == (hooks.META + words, {})
+
+
+def test_an_attribute_keeps_the_underscore_at_its_end():
+    lines = [
+        ":ivar coef_: Weights.",
+        ":vartype coef_: array",
+        ":ivar classes: None.",
+        "Uses coef_.",
+    ]
+    api.keep_underscores(None, "class", "x", None, None, lines)
+    assert lines[:2] == [r":ivar coef\_: Weights.", r":vartype coef\_: array"]
+    assert lines[2:] == [":ivar classes: None.", "Uses coef_."]
+
+
+@pytest.mark.parametrize(
+    ("signature", "shown"),
+    [
+        ("(a, b=1)", "(a, b=1)"),
+        (f"(a, *, orders={tuple(range(90))})", "(a, *, orders=(0, 1, ..., 89))"),
+        ("(a=<object>)", "(a=<object>)"),
+    ],
+)
+def test_a_long_default_is_shown_by_its_ends(signature, shown):
+    assert api.shorten_defaults(None, "function", "x", None, None, signature, "y") == (shown, "y")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(pdf.CHROMIUM is None, reason="there is no Chromium")
+def test_a_printed_page_is_a_pdf_whose_links_lead_to_the_published_site(tmp_path):
+    page, into = tmp_path / "page.html", tmp_path / "page.pdf"
+    page.write_text('<h1 id="x">x</h1><a href="../b.html#y">y</a><a href="#x">x</a>')
+    pdf.print_page(page, into, "https://example.org/book/deeper/page.html")
+    found = into.read_bytes()
+    assert found.startswith(b"%PDF")
+    assert b"(https://example.org/book/b.html#y)" in found
+    assert b"file:" not in found
+    assert sorted(tmp_path.iterdir()) == [page, into]
