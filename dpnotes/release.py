@@ -187,18 +187,18 @@ ADDED_OR_REMOVED = Neighbours("one record added or removed", _remove_or_add_reco
 class _Quotes(Repr):
     """Short quotations, with numpy's numbers as Python writes its own."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 60
+
     def repr1(self, value: object, level: int) -> str:
         return super().repr1(value.item() if isinstance(value, np.generic) else value, level)
 
 
-_QUOTES = _Quotes()
-_QUOTES.maxstring = _QUOTES.maxother = 60
-
-
-def _quote_value(value: object) -> str:
+def _quote_value(value: object, quotes: Repr | None = None) -> str:
     """Return a value as reports quote it: in full where that is short."""
     try:
-        words = _QUOTES.repr(value)
+        words = (quotes or _Quotes()).repr(value)
     except Exception:  # too long a number, or a class of the caller's that cannot be written
         return f"one of type {type(value).__name__}"
     return " ".join(words.split())

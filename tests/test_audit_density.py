@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpnotes.accounting import gaussian_cost
-from dpnotes.audit import _density, density_delta, density_epsilon, exact_delta
+from dpnotes.audit import _density, density_delta, exact_delta
 from dpnotes.private_auc.noise import (
     cauchy_epsilon,
     cauchy_scale,
@@ -39,8 +38,8 @@ def encloses(bounds, exact, width=1e-10):
 
 
 @pytest.mark.claim("audit.density_delta", kind="quadrature with a bound")
-@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.5, 0.999999])
-@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 0.999999])
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_laplace_noise_has_the_delta_of_its_closed_form(epsilon, scale):
     centres = 7 * scale, 8 * scale
     first, second = (stats.laplace(centre, scale) for centre in centres)
@@ -57,8 +56,8 @@ def gaussian_delta(epsilon, sigma):
 
 @pytest.mark.claim("ac-thm-gauss", "audit.density_delta", kind="quadrature with a bound")
 @pytest.mark.claim("audit.density_delta", kind="chosen cases")
-@pytest.mark.parametrize("sigma", [0.1, 0.7, 1.0, 5.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 6.0])
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 6.0])
 def test_gaussian_noise_has_the_delta_of_balle_and_wang(epsilon, sigma):
     first, second = stats.norm(3, sigma), stats.norm(2, sigma)
     found = density_delta(first, second, epsilon, turning_points=[0])
@@ -92,7 +91,7 @@ def by_quadrature(first, second, epsilon):
 
 
 @pytest.mark.claim("audit.density_delta", kind="quadrature with a bound")
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize(
     ("first", "second", "points"),
     [
@@ -249,15 +248,12 @@ def test_a_distribution_function_that_is_none_is_refused():
         density_delta(Slow(0.5), Broken(0.5), 1.0, turning_points=[0.0])
 
 
-@pytest.mark.parametrize("several", [stats.norm([0, 1], 1), stats.norm([0], 1), stats.norm([[0]])])
-@pytest.mark.parametrize("points", [[0.0], [0.0, 1.0], [0.0, 1.0, 2.0]])
-def test_several_distributions_at_once_are_refused(several, points):
-    one = stats.norm(1, 1)
+@pytest.mark.parametrize("points", [[0.0], [0.0, 1.0]])
+def test_several_distributions_at_once_are_refused(points):
+    one, several = stats.norm(1, 1), stats.norm([0, 1], 1)
     for name, pair in (("distribution", (several, one)), ("neighbour", (one, several))):
         with pytest.raises(ValueError, match=f"{name} must be one distribution, got some of shape"):
             density_delta(*pair, 1.0, turning_points=points)
-        with pytest.raises(ValueError, match=f"{name} must be one distribution, got some of shape"):
-            density_epsilon(*pair, 1e-5, turning_points=points)
 
 
 def test_no_piece_of_the_line_is_left_out_or_counted_twice():
@@ -268,60 +264,3 @@ def test_no_piece_of_the_line_is_left_out_or_counted_twice():
     assert pieces[-1].end == math.inf
     assert all(a.end == b.start for a, b in itertools.pairwise(pieces))
     assert [piece for piece in pieces if piece.above]
-
-
-# The epsilon of a delta.
-
-
-@pytest.mark.claim("audit.density_epsilon", kind="quadrature with a bound")
-@pytest.mark.parametrize(("scale", "delta"), [(1.0, 1e-5), (0.5, 0.1), (0.01, 1e-6), (5.0, 0.05)])
-def test_laplace_noise_has_the_epsilon_of_its_closed_form(scale, delta):
-    first, second = stats.laplace(0.0, scale), stats.laplace(1.0, scale)
-    lower, upper = density_epsilon(first, second, delta, turning_points=[0.0, 1.0])
-    exact = 1 / scale + 2 * math.log1p(-delta)
-    assert lower <= exact * (1 + 1e-15)
-    assert exact <= upper * (1 + 1e-15)
-    assert upper - lower < 1e-9
-
-
-@pytest.mark.claim("audit.density_epsilon", kind="quadrature with a bound")
-@pytest.mark.parametrize(
-    ("sigma", "delta"), [(1.0, 1e-5), (1.0, 1e-30), (0.1, 1e-5), (3.0, 0.01), (0.7, 0.4)]
-)
-def test_gaussian_noise_has_the_epsilon_that_accounting_gives_it(sigma, delta):
-    first, second = stats.norm(3, sigma), stats.norm(2, sigma)
-    lower, upper = density_epsilon(first, second, delta, turning_points=[0])
-    exact = float(gaussian_cost(1 / sigma, delta))
-    assert lower - 1e-11 * exact <= exact <= upper + 1e-11 * exact
-    assert upper - lower < 1e-9
-
-
-@pytest.mark.parametrize("delta", [1e-3, 1e-8])
-def test_the_epsilon_of_a_delta_has_that_delta(delta):
-    first, second = stats.norm(0, 1), stats.norm(1, 1.5)  # worse one way than the other
-    options = {"turning_points": [-0.8]}
-    lower, upper = density_epsilon(first, second, delta, **options)
-    assert density_epsilon(second, first, delta, **options) == (lower, upper)
-    assert density_delta(first, second, lower, **options).lower > delta
-    assert density_delta(first, second, upper, **options).upper <= delta
-    assert upper - lower < 1e-9
-
-
-def test_a_delta_that_pays_for_everything_leaves_an_epsilon_of_0():
-    first, second = stats.laplace(0.0), stats.laplace(1.0)
-    assert density_epsilon(first, second, 0.4, turning_points=[0.0, 1.0]) == (0.0, 0.0)
-    # The distance is 1 - exp(-1 / 2): a little below it, the epsilon is a little above 0.
-    near = -math.expm1(-0.5) - 1e-14
-    lower, upper = density_epsilon(first, second, near, turning_points=[0.0, 1.0])
-    assert lower == 0.0
-    assert 0 < upper < 1e-9
-
-
-def test_an_epsilon_that_nobody_can_bound_is_infinite():
-    # Half of either law is where the other one has next to nothing.
-    far = density_epsilon(Slow(0.02), Slow(0.025), 1e-6, turning_points=[0.0])
-    assert far.upper == math.inf
-    assert 0 < far.lower < math.inf
-    # 1e6 standard deviations apart: no float holds what the neighbour's tail has left.
-    lower, upper = density_epsilon(stats.norm(0), stats.norm(60), 1e-5, turning_points=[30.0])
-    assert 500 < lower < float(gaussian_cost(60.0, 1e-5)) < upper < 2100

@@ -10,7 +10,7 @@ from by_hand import BOOK, names_of
 from scipy import stats
 
 from dpnotes.audit import epsilon_lower_bound
-from dpnotes.audit._statistical import _log_ratio_bound
+from dpnotes.audit._lower_bound import _log_ratio_bound
 
 PAGE = BOOK / "audit.ipynb"
 HALF = Fraction(1, 2)

@@ -10,7 +10,7 @@ from scipy import stats
 from test_audit import BROKEN
 
 from dpnotes.audit import epsilon_lower_bound
-from dpnotes.audit._statistical import takes_rng
+from dpnotes.audit._lower_bound import takes_rng
 
 SIZES = [100 * 2**power for power in range(9)]
 SEEDS = range(5)

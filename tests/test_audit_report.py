@@ -5,19 +5,15 @@ import functools
 import math
 import re
 import sys
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpnotes.audit import (
-    MechanismFailed,
     Report,
-    _events,
     _report,
-    _statistical,
+    _wording,
     epsilon_lower_bound,
     in_a_process,
     largest_certifiable_epsilon,
@@ -50,6 +46,13 @@ def test_replacing_changes_one_record_to_each_other_value(make):
     assert list(records) == [0, 2, 1]
 
 
+def test_rows_of_a_table_are_records():
+    rows = np.arange(6.0).reshape(3, 2)
+    [pair] = pairs_by_replacement(rows, [[0.0, 9.0]])[:1]
+    assert pair.neighbour.tolist() == [[0, 9], [2, 3], [4, 5]]
+    assert pairs_by_removal(rows)[1].neighbour.tolist() == [[0, 1], [4, 5]]
+
+
 @pytest.mark.parametrize("make", [list, tuple, np.array])
 def test_removing_leaves_each_record_out_and_adding_puts_one_more_in(make):
     records = make([5, 6, 7])
@@ -59,14 +62,7 @@ def test_removing_leaves_each_record_out_and_adding_puts_one_more_in(make):
     assert all(type(pair.neighbour) is type(records) for pair in pairs)
 
 
-def test_rows_of_a_table_are_records():
-    rows = np.arange(6.0).reshape(3, 2)
-    [pair] = pairs_by_replacement(rows, [[0.0, 9.0]])[:1]
-    assert pair.neighbour.tolist() == [[0, 9], [2, 3], [4, 5]]
-    assert pairs_by_removal(rows)[1].neighbour.tolist() == [[0, 1], [4, 5]]
-
-
-@pytest.mark.parametrize("value", [0.5, 2**70, "one", None, [1]])
+@pytest.mark.parametrize("value", [0.5, 2**70, "one"])
 def test_a_value_that_an_array_would_change_is_refused(value):
     with pytest.raises(ValueError, match="values must fit into records, an array of int64"):
         pairs_by_replacement(np.array([1, 2]), [value])
@@ -116,7 +112,7 @@ def test_a_mechanism_that_keeps_its_claim_is_not_refuted():
 
 
 @pytest.mark.claim("audit.report", kind="simulation with its error")
-@pytest.mark.parametrize("pairs", [1, 5, 20])
+@pytest.mark.parametrize("pairs", [1, 10])
 def test_however_many_pairs_are_tried_a_true_claim_is_seldom_called_violated(pairs):
     audits, confidence = 60, 0.8
     wrong = sum(
@@ -125,23 +121,6 @@ def test_however_many_pairs_are_tried_a_true_claim_is_seldom_called_violated(pai
         for seed in range(audits)
     )
     assert wrong <= stats.binom.ppf(0.999, audits, 1 - confidence)
-
-
-def test_without_splitting_the_error_many_pairs_would_accuse_the_innocent(monkeypatch):
-    def unrelated(truth, *, rng):
-        return rng.random() < 0.5
-
-    def accused():
-        options = {"trials": 60, "confidence": 0.5}
-        found = [report(unrelated, 0.0, [(0, 1)] * 20, rng=seed, **options) for seed in range(10)]
-        return sum(one.verdict == "violated" for one in found)
-
-    assert accused() <= 8
-    audited = _report.audited
-    monkeypatch.setattr(
-        _report, "audited", lambda m, d, t, error, *rest: audited(m, d, t, error * 20, *rest)
-    )
-    assert accused() == 10
 
 
 def test_one_pair_is_audited_as_the_lower_bound_audits_it():
@@ -232,13 +211,6 @@ def test_trials_that_could_not_refute_whatever_happens_are_refused():
         report(coin, 1.0, [(0, 1)], trials=8)
 
 
-def test_a_failure_on_any_pair_is_no_verdict():
-    with pytest.raises(MechanismFailed, match="must build"):
-        report(lambda: None, 1.0, [(0, 1)], trials=100, factory=True, rng=0)
-    with pytest.raises(ValueError, match="mechanism must return in some run"):
-        report(lambda data: 1 / 0, 1.0, [(0, 1)], trials=100, rng=0)
-
-
 # The words.
 
 
@@ -271,129 +243,61 @@ def leaks_in_one(truth, *, rng):
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        (lambda truth, rng: np.int64(0) if truth else 0, "is 0 (int). That"),
-        (
-            lambda truth, rng: np.int64(0) if truth else int(rng.integers(9)),
-            "is anything but 0 (numpy.int64). That",
-        ),
-        (
-            lambda truth, rng: [np.int64(1), "a"] if truth else [1, "a"],
-            "is [1, 'a'] ([int, str]). That",
-        ),
-        (lambda truth, rng: [[1, 0.0]] if truth else [[1, 0]], "is [[1, 0]] (all int). That"),
-        (lambda truth, rng: {"a": True} if truth else {"a": 1}, "is {'a': 1} (int). That"),
-        (lambda truth, rng: np.str_("a") if truth else "a", "is 'a' (str). That"),
-        (
-            lambda truth, rng: np.ones(1, np.int8) if truth else np.ones(1, int),
-            "is an array [1] (array of int64). That",
-        ),
-        (
-            lambda truth, rng: [rng.random(), 1.0] if truth else [rng.random(), 1],
-            " ([float, int], and not all float). That",
-        ),
-        (lambda truth, rng: (1,) if truth else (2,), "is (2). That"),
-        (lambda truth, rng: "a" if truth else None, "is None. That"),
-        (lambda truth, rng: rng.random() if truth else int(rng.integers(99)), "is of type "),
-    ],
-)
-def test_an_event_that_is_in_the_types_alone_names_them(mechanism, words):
-    found = report(mechanism, 1.0, [(0, 1)], trials=400, rng=1)
-    other = report(lambda d, rng: mechanism(1 - d, rng), 1.0, [(0, 1)], trials=400, rng=1)
-    assert any(words in each.sentence for each in (found, other)), (found, other)
-
-
-ODD = [
-    *(np.datetime64(3, "s"), np.timedelta64(3, "s"), 1j, np.complex64(1j), np.longdouble(1)),
-    *(np.void(b"ab"), np.bytes_(b"a"), b"a", 10**400, Fraction(1, 3), Decimal("0.1"), -(2**60)),
-    *([], (), {}, set(), frozenset({1}), [[], None], {"a": ()}, [[1j], np.array([])]),
-    *(np.array(["a"]), np.array([b"a"]), np.array([None, {}]), np.array([1], "M8[D]"), np.ones(())),
-    *(np.array(["a" * 40], np.dtypes.StringDType()), np.ma.array([1, 2], mask=[0, 1])),
-    *(np.array([(1, 2.0)], "i4, f8"), np.array([1], ">i4"), np.array([1], np.longdouble)),
-]
-
-
-@pytest.mark.parametrize("output", ODD, ids=map(repr, ODD))
-@pytest.mark.parametrize("other", [None, 1.5, [1], np.ones(2)], ids=str)
-def test_every_output_that_is_read_can_be_put_into_words(output, other):
-    found = report(lambda d, rng: output if d else other, 1.0, [(0, 1)], trials=100, rng=1)
-    assert (found.verdict, "the output is" in found.sentence) == ("violated", True)
-    raised = report(lambda d, rng: _raise(output) if d else 1, 1.0, [(0, 1)], trials=100, rng=1)
-    assert raised.verdict == "violated"
-
-
-def _raise(given):
-    raise ValueError(given)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "words"),
-    [
-        (lambda truth: truth, ("the output is 0", "the output is 1")),
-        (lambda truth: bool(truth), ("the output is False", "the output is True")),
-        (lambda truth: float(truth), ("the output is 0.0", "the output is 1.0")),
-        (lambda truth: np.int64(truth), ("the output is 0", "the output is 1")),
-        (lambda truth: "ab"[truth], ("the output is 'a'", "the output is 'b'")),
-        (lambda truth: np.str_("ab"[truth]), ("the output is 'a'", "the output is 'b'")),
-        (lambda truth: [1, ("a", truth)], ("the output is [1, ('a', 0)]",)),
-        (lambda truth: {"a": truth}, ("the output is {'a': 0}", "the output is {'a': 1}")),
-        (lambda truth: np.array([truth, 2]), ("the output is an array [0, 2]",)),
-        (lambda truth: np.array(truth), ("the output is an array 0",)),
-        (lambda truth: np.eye(2) * truth, ("the output is an array [[0, 0], [0, 0]]",)),
+        (lambda truth: truth, "0"),
+        (lambda truth: float(truth), "0.0"),
+        (lambda truth: np.int64(truth), "0"),
+        (lambda truth: 0 if truth else np.int64(0), "np.int64(0)"),
+        (lambda truth: "ab"[truth], "'a'"),
+        (lambda truth: None if truth else 2**60, "1152921504606846976"),
+        (lambda truth: [1, ("a", truth)], "[1, ('a', 0)]"),
+        (lambda truth: [truth] * 7, "[0, 0, 0, 0, 0, 0, ...]"),
+        (lambda truth: {"a": truth}, "{'a': 0}"),
+        (lambda truth: {truth}, "{0}"),
+        (lambda truth: np.array([truth, 2]), "an array [0, 2]"),
+        (lambda truth: np.array([0], [int, np.int8][truth]), "an array [0] of int64"),
         (
             lambda truth: np.full((2, 9), truth),
-            ("the output is an array [[0, 0, 0, 0, 0, 0, ...], [0, 0, 0, 0, 0, 0, ...]]",),
+            "an array [[0, 0, 0, 0, 0, 0, ...], [0, 0, 0, 0, 0, 0, ...]]",
         ),
-        (lambda truth: np.full((2, 1, 1), truth), ("the output is an array of shape (2, 1, 1)",)),
-        (lambda truth: [truth] * 6, ("the output is [0, 0, 0, 0, 0, 0]",)),
-        (lambda truth: [truth] * 7, ("the output is [0, 0, 0, 0, 0, 0, ...]",)),
-        (lambda truth: Answer("x", truth), ("the output is Answer(text='x', value=0)",)),
-        (lambda truth: {truth}, ("the output is one of type set",)),
-        (lambda truth: None if truth else 2**60, ("the output is one of type int",)),
-        (fails, ("the output is the exception KeyError: 'no 0'",)),
+        (lambda truth: np.full((2, 1, 1), truth), "an array of shape (2, 1, 1)"),
+        (lambda truth: np.array(["ab"[truth]]), "an array ['a'] of <U1"),
+        (lambda truth: Answer("x", truth), "Answer(text='x', value=0)"),
+        (fails, "the exception KeyError: 'no 0'"),
     ],
 )
 def test_an_output_is_named_as_it_was(mechanism, words):
-    event = told_apart(mechanism)
-    both = [event, event.replace("anything but ", "")]
-    assert any(word in both for word in words)
+    # Either data set may be the one on which the event is the likelier.
+    found = report(mechanism, 0.1, [(0, 1), (1, 0)], trials=400, rng=0)
+    assert f"the output is {words}" in {pair.event for pair in found.pairs}
 
 
-@pytest.mark.parametrize(
-    "unwritten",
-    [
-        Fraction(1, 3),
-        Decimal("0.25"),
-        2**60,
-        np.int64(2**60),
-        np.longdouble(0.5),
-        np.array([2**60]),
-        np.array([1 + 2j]),
-        np.ma.MaskedArray([1.0, 2.0], [True, False]),
-        np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]),
-        np.array([Fraction(1, 3), "x"], dtype=object),
-        {"a": Fraction(1, 3)},
-        Answer("x", Fraction(1, 3)),
-        {1.5},
-    ],
-)
-def test_what_is_not_written_takes_its_numbers_with_it(unwritten):
-    event = told_apart(lambda truth: (unwritten, 5.0 + truth))
-    assert re.search(r"[56]\.0\)", event), event
+def test_an_output_that_changes_later_is_named_as_it_was():
+    kept = np.zeros(1)
+
+    def mechanism(truth):
+        kept[0] = truth
+        return kept
+
+    assert told_apart(mechanism) in ("the output is an array [0]", "the output is an array [1]")
+
+
+def test_outputs_of_a_kind_that_tells_are_named_by_examples():
+    def another_type(truth, *, rng):
+        return rng.normal() if truth else np.float64(rng.normal())
+
+    found = report(another_type, 0.1, [(0, 1), (1, 0)], trials=400, rng=0)
+    for start in ("np.float64(", ""):
+        words = rf"the output is such as {re.escape(start)}-?\d\.\d+\)?"
+        assert any(re.fullmatch(words, pair.event) for pair in found.pairs)
 
 
 def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
     event = told_apart(lambda truth, *, rng: 3 * truth + rng.normal())
     assert re.fullmatch(r"the output is at (least|most) \d\.\d+", event)
     assert told_apart(hole, 2000).startswith("the output is from -0.")
+    assert "an array [" in told_apart(lambda truth, *, rng: truth + rng.normal(size=1000), 100)
     event = told_apart(leaks_in_one, 2000)
     assert event in ("number 2 of the output is 0.0", "number 2 of the output is 1.0")
-
-
-def test_a_type_that_tells_is_named():
-    def another_type(truth, *, rng):
-        return rng.normal() if truth else np.float64(rng.normal())
-
-    assert told_apart(another_type).startswith("the output is of type float")
 
 
 def test_what_is_left_is_a_learned_score():
@@ -403,25 +307,18 @@ def test_what_is_left_is_a_learned_score():
     assert told_apart(shared, 1000).startswith("a score of the output, learned from other runs")
 
 
-def test_ten_thousand_numbers_are_not_gone_through_one_by_one():
-    def wide(truth, *, rng):
-        return truth + rng.normal(size=1000)
-
-    assert "an array [" in told_apart(wide, 100)
-
-
 def test_what_is_said_of_an_event_holds_for_no_output_outside_of_it():
     rng = np.random.default_rng(0)
     for _ in range(30):
         column = rng.integers(-9, 10, 50) / 4
         chosen = np.isin(column, rng.choice(column, rng.integers(1, 8)))
-        values, ranges = _events._spans(column, chosen)
+        values, ranges = _wording._find_ranges(column, chosen)
         found = np.zeros(50, dtype=bool)
         for start, end in ranges:
             found |= (column >= values[start]) & (column <= values[end])
         assert np.array_equal(found, chosen)
     mixed = np.array([1.0, 1.0, 2.0])
-    assert len(_events._spans(mixed, np.array([True, False, True]))[1]) > _events._MANY
+    assert _wording._find_ranges(mixed, np.array([True, False, True]))[1] == []
 
 
 @pytest.mark.parametrize(
@@ -432,17 +329,13 @@ def test_what_is_said_of_an_event_holds_for_no_output_outside_of_it():
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 1, 0], "from 2 to 3"),
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], "2.0 or 4.0"),
         ([0.0, -0.0, 1.0], [0, 1, 0], "-0.0"),
-        ([math.nan, 0.0, 1.0], [1, 0, 0], "nan"),
         ([math.nan, 0.0, 1.0, 2.0], [1, 0, 1, 1], "at least 1 or nan"),
         ([math.nan, 0.0, 1.0, 2.0], [0, 0, 1, 1], "at least 1"),
-        ([math.nan, -math.nan, 0.0], [1, 1, 0], "nan or nan"),
-        ([math.nan, 0.0, 1.0, math.inf], [1, 1, 0, 0], "0.0 or nan"),
-        ([*range(10)], [1, 0] * 5, "0.0 or 2.0 or 4.0 or in one of 2 smaller ranges"),
     ],
 )
 def test_values_are_put_into_words(column, chosen, words):
-    chosen = np.array(chosen, dtype=bool)
-    assert _events._named(*_events._spans(np.array(column, dtype=float), chosen)) == words
+    column, chosen = np.array(column), np.array(chosen, dtype=bool)
+    assert _wording._name_ranges(*_wording._find_ranges(column, chosen)) == words
 
 
 @pytest.mark.parametrize(
@@ -533,4 +426,3 @@ def test_nobody_changes_a_report():
     with pytest.raises(AttributeError):
         broken().epsilon = 3.0
     assert isinstance(broken(), Report)
-    assert _statistical.takes_rng(counts_twice)

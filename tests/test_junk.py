@@ -60,7 +60,7 @@ DISGUISES = [
 # What takes long or runs what it is given.
 NO_JUNK = {"elun.PrivateLogisticRegression.fit", "noisy_gradient_descent.fit", "training.fit"}
 NO_JUNK |= {"audit.epsilon_lower_bound", "audit.report"} | READS_FILES
-SLOW = {"accounting.compose_subsampled_gaussian", "grading.grade", "audit.density_epsilon"}
+SLOW = {"accounting.compose_subsampled_gaussian", "grading.grade"}
 SLOW |= {"noisy_gradient_descent.cost", "noisy_gradient_descent.noise_for"}
 # These are no records, and may be quoted.
 QUOTED = {"classes", "domain", "orders", "epsilons", "output_distribution", "neighbours"}

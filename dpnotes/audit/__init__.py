@@ -2,9 +2,9 @@
 
 A mechanism whose output distribution can be written down is checked exactly (`exact_epsilon`,
 `exact_delta` where a delta is allowed, and `trade_off` for every attacker at once; `density_delta`
-and `density_epsilon` where the noise is continuous). Any other one is run many times: on two
-neighbouring data sets (`epsilon_lower_bound`), or on many pairs of them, with a verdict in words
-(`report`). None of them knows which mechanism it has before it.
+where the noise is continuous). Any other one is run many times: on two neighbouring data sets
+(`epsilon_lower_bound`), or on many pairs of them, with a verdict in words (`report`). None of them
+knows which mechanism it has before it.
 
 A lower bound above the promised epsilon refutes it. A bound below the promise proves nothing, so
 look at more trials and other neighbours. To grade what others hand in, take `dpnotes.grading`.
@@ -17,17 +17,13 @@ look at more trials and other neighbours. To grade what others hand in, take `dp
 True
 """
 
-from dpnotes.audit._density import Bounds, density_delta, density_epsilon
+from dpnotes.audit._density import Bounds, density_delta
 from dpnotes.audit._exact import exact_delta, exact_epsilon, trade_off
-from dpnotes.audit._neighbours import (
-    Pair,
-    pairs_by_removal,
-    pairs_by_replacement,
-    pairs_in_domain,
-)
+from dpnotes.audit._lower_bound import epsilon_lower_bound, largest_certifiable_epsilon
+from dpnotes.audit._neighbours import pairs_by_removal, pairs_by_replacement, pairs_in_domain
+from dpnotes.audit._outputs import MechanismFailed
 from dpnotes.audit._report import PairReport, Report, report
-from dpnotes.audit._statistical import epsilon_lower_bound, largest_certifiable_epsilon
-from dpnotes.audit._values import MechanismFailed
+from dpnotes.release import Pair
 
 __all__ = [
     "Bounds",
@@ -36,7 +32,6 @@ __all__ = [
     "PairReport",
     "Report",
     "density_delta",
-    "density_epsilon",
     "epsilon_lower_bound",
     "exact_delta",
     "exact_epsilon",

@@ -4,21 +4,18 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
-from dpnotes._checks import as_array, as_floats, check_probability, check_real, kind_of
+from dpnotes._checks import as_array, as_floats, check_real, kind_of
 
 _DIGITS = 1e-13  # how far off a distribution function or a log-density may be, as a share of it
 _TAIL = 1e-60  # the probability beyond which nobody looks
 _SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits, and then it is 0
 _STEPS = 2.0 ** np.arange(-40, 300)
 _HALVINGS = 2000
-_LARGEST = 2.0**40  # an epsilon beyond which nobody looks
 _GRID = np.linspace(0, 1, 65)
 
 
@@ -128,100 +125,6 @@ def density_delta(
         there = _one_way(distribution, neighbour, epsilon, points, ends)
         back = _one_way(neighbour, distribution, epsilon, points, (-ends[0], -ends[1]))
     return Bounds(max(there.lower, back.lower), max(there.upper, back.upper))
-
-
-def density_epsilon(
-    distribution: _Density,
-    neighbour: _Density,
-    delta: float,
-    *,
-    turning_points: ArrayLike,
-    limits: tuple[float, float] | None = None,
-) -> Bounds:
-    """Return the smallest epsilon of two densities beside a delta, between two bounds.
-
-    Parameters
-    ----------
-    distribution, neighbour : object with the methods `logpdf`, `cdf` and `sf`
-        What a number is released as on two neighbouring data sets, as in `density_delta`.
-    delta : float
-        The delta that is claimed, a probability strictly between 0 and 1.
-    turning_points : array_like of numbers
-        Where the log-ratio of the two densities turns, as in `density_delta`.
-    limits : (float, float), optional
-        The log-ratio of `distribution` to `neighbour` at minus and at plus infinity, where known.
-
-    Returns
-    -------
-    Bounds
-        `lower` and `upper`, in nats, at least 0. `upper` is infinite where the upper bound of
-        `density_delta` never falls to `delta`.
-
-    Raises
-    ------
-    ValueError
-        If delta is not strictly between 0 and 1, or where `density_delta` raises it.
-    TypeError
-        If a distribution lacks a method, or a number is of the wrong kind.
-
-    Notes
-    -----
-    A root finder says where the lower bound of `density_delta` comes down to delta, and from there
-    the search goes down to an epsilon whose delta is above the one that is claimed; from where the
-    upper bound does, it goes up to one whose delta is not. As the smallest delta never grows with
-    epsilon, the epsilon that is wanted lies between these two. So the bounds hold where those of
-    `density_delta` do, and the root finder decides only how close they come.
-
-    A delta of 0 is the largest log-ratio of the two densities, which no integral tells; nor can a
-    delta of 1e-12 and less be told from 0 where the digits of `cdf` leave it open: then the upper
-    bound is larger, if need be infinite. An epsilon above 600 or so has a lower bound of about
-    that.
-
-    Examples
-    --------
-    Laplace noise of scale 1 on a count, and half of it; the exact values are 1 + 2 log(1 - delta)
-    and 2 + 2 log(1 - delta):
-
-    >>> from scipy import stats
-    >>> for scale in (1.0, 0.5):
-    ...     noise, other = stats.laplace(0.0, scale), stats.laplace(1.0, scale)
-    ...     lower, upper = density_epsilon(noise, other, 1e-5, turning_points=[0.0, 1.0])
-    ...     print(round(lower, 8), upper - lower < 1e-9)
-    0.99998 True
-    1.99998 True
-    """
-    delta = check_probability("delta", delta)
-
-    @cache
-    def deltas(epsilon: float) -> Bounds:
-        options = {"turning_points": turning_points, "limits": limits}
-        return density_delta(distribution, neighbour, epsilon, **options)
-
-    if deltas(0.0).upper <= delta:
-        return Bounds(0.0, 0.0)
-    high = 1.0
-    while deltas(high).upper > delta and high < _LARGEST:
-        high *= 2
-
-    def crossing(side: int, low: float) -> tuple[float, NDArray[np.float64]]:
-        """Return where a bound comes down to delta, as near as rounding lets one, and steps."""
-
-        def excess(epsilon: float) -> float:
-            return math.log(max(deltas(epsilon)[side], math.ulp(0.0))) - math.log(delta)
-
-        root = brentq(excess, low, high, xtol=1e-13, rtol=1e-13)
-        return root, 1e-13 * max(1.0, root) * 4.0 ** np.arange(64)
-
-    lower, upper = 0.0, math.inf
-    if deltas(0.0).lower > delta:
-        root, steps = crossing(0, 0.0)
-        places = np.maximum(root - steps, 0.0).tolist()
-        lower = next(place for place in places if deltas(place).lower > delta)
-    if deltas(high).upper <= delta:
-        root, steps = crossing(1, lower)
-        places = np.minimum(root + steps, high).tolist()
-        upper = next(place for place in places if deltas(place).upper <= delta)
-    return Bounds(lower, upper)
 
 
 def _check_points(values: ArrayLike) -> NDArray[np.float64]:

@@ -1,7 +1,10 @@
 """Families of neighbours to try: what a promise of privacy compares."""
 
+import copy
 import itertools
-from collections.abc import Iterable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -119,7 +122,7 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
     return ADDED_OR_REMOVED.pairs(records, additions)
 
 
-def difference(dataset: object, neighbour: object) -> str:
+def describe_difference(dataset: object, neighbour: object) -> str:
     """Return in words what two data sets differ in."""
     kind = type(dataset)
     if kind is type(neighbour) and (kind in (list, tuple) or _has_axis(dataset, neighbour)):
@@ -136,4 +139,18 @@ def _has_axis(*datasets: object) -> bool:
     return all(type(data) is np.ndarray and data.ndim > 0 for data in datasets)
 
 
-shown, listed = _quote_value, _require_list
+def make_copier(name: str, data: object) -> Callable[[], object]:
+    """Return a function that makes a new copy of the data at each call, or refuse the data."""
+    kind = type(data)
+    if kind is np.ndarray and not data.dtype.hasobject:
+        return partial(data.copy(order="K").copy, "K")
+    try:
+        pickled = pickle.dumps(data, protocol=5)
+        if type(pickle.loads(pickled)) is kind:
+            return partial(pickle.loads, pickled)
+    except Exception:  # classes of the caller's may raise anything where they cannot be pickled
+        pass
+    try:
+        return partial(copy.deepcopy, copy.deepcopy(data))
+    except Exception as error:
+        raise TypeError(f"{name} must be data that can be copied, got {kind.__name__}") from error

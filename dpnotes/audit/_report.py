@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import betaincinv
 
 from dpnotes._checks import check_integer, check_real, check_rng
-from dpnotes.audit._events import in_words
-from dpnotes.audit._neighbours import Pair, difference, listed
-from dpnotes.audit._statistical import audited, check_audit, largest_certifiable_epsilon
-from dpnotes.audit._values import copier, name_of
+from dpnotes.audit._lower_bound import audit_pair, check_audit, largest_certifiable_epsilon
+from dpnotes.audit._neighbours import describe_difference, make_copier
+from dpnotes.audit._wording import describe_event
+from dpnotes.release import Pair, _require_list
 
 if TYPE_CHECKING:
     import pandas
@@ -250,7 +250,7 @@ def _check_travels(tasks: list[tuple], jobs: int) -> None:
     try:
         cloudpickle.dumps(tasks)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        kind = name_of(type(tasks[0][0]))
+        kind = type(tasks[0][0]).__name__
         raise TypeError(
             f"mechanism must be one that can be sent to {jobs} processes, with its data, where "
             f"jobs is above 1, got {kind}"
@@ -267,14 +267,14 @@ def _pair_report(
     seed: np.random.SeedSequence,
 ) -> PairReport:
     rng = np.random.default_rng(seed)
-    found = audited(mechanism, pair[:2], trials, error, delta, factory, rng)
-    event = in_words(found.runs, found.event)
+    found = audit_pair(mechanism, pair[:2], trials, error, delta, factory, rng)
+    event = describe_event(found.outputs, found.event)
     return PairReport(pair.difference, found.bound, event, *found.hits, found.tests)
 
 
 def check_pairs(pairs: Iterable[tuple]) -> list[Pair]:
     """Return the pairs with their words, or refuse what is none or cannot be copied."""
-    checked = [_check_pair(pair) for pair in listed("pairs", pairs)]
+    checked = [_check_pair(pair) for pair in _require_list("pairs", pairs)]
     if not checked:
         raise ValueError("pairs must hold at least one pair of data sets, got none")
     return checked
@@ -290,8 +290,8 @@ def _check_pair(pair: Sequence) -> Pair:
         kind = type(words[0]).__name__
         raise TypeError(f"pairs must say in a string what differs, got {kind}")
     for data in (dataset, neighbour):
-        copier("pairs", data)
-    return Pair(dataset, neighbour, *(words or [difference(dataset, neighbour)]))
+        make_copier("pairs", data)
+    return Pair(dataset, neighbour, *(words or [describe_difference(dataset, neighbour)]))
 
 
 def _claim(epsilon: float, delta: float) -> str:

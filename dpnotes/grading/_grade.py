@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpnotes._checks import check_choice, check_probability, check_rng
-from dpnotes.audit._neighbours import listed
-from dpnotes.audit._statistical import largest_certifiable_epsilon
+from dpnotes.audit._lower_bound import largest_certifiable_epsilon
 from dpnotes.grading._judge import judged
 from dpnotes.grading._sandbox import collected
 from dpnotes.grading._task import Runs, Task, job_of
+from dpnotes.release import _require_list as listed
 
 if TYPE_CHECKING:
     import pandas

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpnotes.audit._events import in_words
 from dpnotes.audit._exact import exact_epsilon
-from dpnotes.audit._neighbours import shown
+from dpnotes.audit._lower_bound import audit_pair, largest_certifiable_epsilon
 from dpnotes.audit._report import PairReport, Report
-from dpnotes.audit._statistical import audited, largest_certifiable_epsilon
+from dpnotes.audit._wording import describe_event
 from dpnotes.grading._task import Runs, Task
 from dpnotes.grading._values import are_alike, by_value, key
+from dpnotes.release import _quote_value as shown
 
 _LONGEST = 160  # characters of an output that are quoted
 _MOST = 1000  # characters of a sentence that quotes a submission
@@ -296,7 +296,7 @@ def _privacy(
         if not of_one_type:
             sides = [list(map(by_value, outputs)) for outputs in sides]
         stored = list(map(iter, sides))
-        found = audited(
+        found = audit_pair(
             lambda place, stored=stored: next(stored[place]),
             (0, 1),
             task.trials,
@@ -305,7 +305,7 @@ def _privacy(
             False,
             rng,
         )
-        event = in_words(found.runs, found.event)
+        event = describe_event(found.outputs, found.event)
         event += "" if of_one_type else " (by its value, whatever its type)"
         pairs.append(PairReport(pair.difference, found.bound, event, *found.hits, found.tests))
     report = Report(task.epsilon, task.delta, confidence, limit, tuple(pairs))

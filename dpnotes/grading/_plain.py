@@ -8,13 +8,14 @@ import json
 import math
 import re
 from collections import Counter
+from dataclasses import is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnotes.audit._values import ALLOWED, SCALARS, name_of, stored
+from dpnotes.audit._outputs import ALLOWED, SCALARS, read_fields
 
 _LONGEST = 10_000  # digits of a number: to build a longer one could take for ever
 _WIDEST = 100  # rows of nothing: an empty array costs no bytes, and as lists it has them all
@@ -57,10 +58,9 @@ def _parts(output: object) -> object:
         return [kind.__name__, *_WRITERS[kind](output)]
     if known and kind in SCALARS:
         return ["scalar", *_parts_of_array(np.asarray(output))]
-    values = stored(output)
-    if values is None:
-        raise TypeError(f"mechanism must return {ALLOWED}, got {name_of(kind)}")
-    return _parts({name_of(kind): values})
+    if is_dataclass(kind):
+        return _parts({kind.__name__: read_fields(output)})
+    raise TypeError(f"mechanism must return {ALLOWED}, got {kind.__name__}")
 
 
 def _parts_of_array(array: NDArray) -> tuple:

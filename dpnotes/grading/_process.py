@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from dpnotes._checks import check_real, check_rng
-from dpnotes.audit._values import MechanismFailed
+from dpnotes.audit._outputs import MechanismFailed
 from dpnotes.grading._plain import built
 
 _LARGEST = 2**26  # bytes of one answer

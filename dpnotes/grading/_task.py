@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from dpnotes._checks import check_choice, check_flag, check_integer, check_probability, check_real
-from dpnotes.audit._neighbours import listed, shown
+from dpnotes.audit._neighbours import make_copier as copier
 from dpnotes.audit._report import check_pairs
-from dpnotes.audit._values import copier
 from dpnotes.grading._sandbox import Job, Stored
+from dpnotes.release import _quote_value as shown
+from dpnotes.release import _require_list as listed
 
 CHECKS = ("run", "answer", "shape", "rng", "privacy", "distribution", "usefulness")
 _REPEATED = 16  # runs on each data set that are made twice

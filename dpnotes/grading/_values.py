@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnotes.audit._values import EXACT_INTEGER
+from dpnotes.audit._outputs import EXACT_INTEGER
 
 _AXES = 32  # of an array, in the oldest numpy
 

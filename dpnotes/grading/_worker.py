@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from dpnotes.audit._statistical import takes_rng
-from dpnotes.audit._values import read_exception
+from dpnotes.audit._lower_bound import takes_rng
+from dpnotes.audit._outputs import read_exception
 from dpnotes.grading._plain import written
 
 

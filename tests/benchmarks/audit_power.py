@@ -39,7 +39,7 @@ from test_audit_power import histogram_bound  # noqa: E402
 
 from dpnotes import __version__  # noqa: E402
 from dpnotes.audit import epsilon_lower_bound  # noqa: E402
-from dpnotes.audit._statistical import takes_rng  # noqa: E402
+from dpnotes.audit._lower_bound import takes_rng  # noqa: E402
 
 RESULTS = ROOT / "data" / "results" / "audit_power.jsonl"
 PEERS = {

@@ -15,7 +15,7 @@ import pytest
 
 from dpnotes.audit import (
     MechanismFailed,
-    _statistical,
+    _lower_bound,
     epsilon_lower_bound,
     largest_certifiable_epsilon,
 )
@@ -53,7 +53,7 @@ def counts(data):
 
 def patches(data):
     import dpnotes.audit as audit
-    audit._statistical._log_ratio_bound = audit._statistical._choose_event = None
+    audit._lower_bound._log_ratio_bound = audit._lower_bound._choose_event = None
     audit.epsilon_lower_bound = lambda *a, **k: 0.0
     for depth in range(50):
         try:
@@ -168,7 +168,7 @@ def test_a_process_draws_by_its_seed_and_fresh_noise_in_every_run(submission):
 
 @pytest.mark.parametrize("name", ["patches", "stops", "interrupts", "raises", "prints"])
 def test_what_a_process_does_to_itself_harms_no_judge(submission, name):
-    before = vars(_statistical).copy()
+    before = vars(_lower_bound).copy()
     with in_a_process(submission(name)) as mechanism:
         try:
             bound = epsilon_lower_bound(mechanism, 0, 1, trials=30, rng=0)
@@ -176,7 +176,7 @@ def test_what_a_process_does_to_itself_harms_no_judge(submission, name):
             bound = str(error)
     expected = {"interrupts": "mechanism must return in some run, every run raised"}
     assert bound == expected.get(name, largest_certifiable_epsilon(30))
-    assert vars(_statistical) == before
+    assert vars(_lower_bound) == before
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ Outputs are split into the numbers they hold and their structure, which is the r
 runs ranks the outputs, another one chooses an event, and the last one, unseen by both, tests it.
 """
 
+import copy
 import dataclasses
 import inspect
 import math
-import operator
-import sys
-from collections.abc import Callable, Generator, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 
 import numpy as np
@@ -17,15 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from dpnotes._checks import check_flag, check_integer, check_probability, check_real, check_rng
-from dpnotes.audit import _values
-from dpnotes.audit._values import (
-    ALLOWED,
-    MechanismFailed,
-    copier,
-    name_of,
-    read,
-    read_exception,
-)
+from dpnotes.audit._neighbours import make_copier
+from dpnotes.audit._outputs import ALLOWED, MechanismFailed, read_exception, read_output
 
 _EVERY_VALUE = 256  # up to so many distinct numbers, each is a bin of its own
 _COLUMNS = 32  # coordinates of an array output that are looked at one by one
@@ -56,7 +48,7 @@ def epsilon_lower_bound(
     dataset, neighbour : object
         Two neighbouring data sets. Each run is given a copy of its own.
     trials : int
-        _Runs on each of the two. `largest_certifiable_epsilon` says how far so many can see.
+        Runs on each of the two. `largest_certifiable_epsilon` says how far so many can see.
     confidence : float, default 0.95
         Probability with which the bound holds.
     delta : float, default 0.0
@@ -84,8 +76,8 @@ def epsilon_lower_bound(
         If the mechanism cannot be called, the data cannot be copied, `factory` is not a boolean, or
         an output is of a type that the audit does not read, a subclass of those below included.
     MechanismFailed
-        If the mechanism changed the audit itself, does not answer from its process, or is a factory
-        that builds nothing to call.
+        If the mechanism does not answer from its process, or is a factory that builds nothing to
+        call.
 
     Notes
     -----
@@ -144,9 +136,8 @@ def epsilon_lower_bound(
     """
     trials, confidence, delta = check_audit(mechanism, trials, confidence, delta, factory)
     rng = check_rng(rng)
-    return audited(
-        mechanism, (dataset, neighbour), trials, 1 - confidence, delta, factory, rng
-    ).bound
+    datasets = dataset, neighbour
+    return audit_pair(mechanism, datasets, trials, 1 - confidence, delta, factory, rng).bound
 
 
 def largest_certifiable_epsilon(
@@ -157,7 +148,7 @@ def largest_certifiable_epsilon(
     Parameters
     ----------
     trials : int
-        _Runs on each of the two data sets; half of them, rounded up, are tested.
+        Runs on each of the two data sets; half of them, rounded up, are tested.
     confidence : float, default 0.95
         Probability with which the bound holds, strictly between 0 and 1.
     delta : float, default 0.0
@@ -226,20 +217,18 @@ def check_audit(
 class Finding:
     """What an audit of two data sets has found.
 
-    `event` has shape (2, trials): which outputs are in it, a row a data set. `first` is the number
-    of the data set on which it is the likelier. `hits` holds, for both, how many of the `tests`
-    runs that test it are in it.
+    `event` has shape (2, trials): which outputs are in it, a row a data set. `hits` holds, for both
+    data sets, how many of the `tests` runs that test the event are in it.
     """
 
     bound: float
     event: NDArray[np.bool_]
-    first: int
     hits: tuple[int, int]
     tests: int
-    runs: "_Runs"
+    outputs: "Outputs"
 
 
-def audited(
+def audit_pair(
     mechanism: Callable,
     datasets: tuple[object, object],
     trials: int,
@@ -249,137 +238,30 @@ def audited(
     rng: np.random.Generator,
 ) -> Finding:
     """Run the mechanism, choose an event on one half of the runs, and test it on the other."""
-    before = _definitions()
-    runs = _run(_anew(mechanism, rng) if factory else mechanism, datasets, trials, rng)
-    if not all(map(operator.is_, before, _definitions())):
-        raise MechanismFailed("mechanism changed the audit itself: no bound is given")
+    run_once = _build_for_each_run(mechanism, rng) if factory else mechanism
+    outputs, failure = _collect_outputs(run_once, datasets, trials, rng)
     tests = trials - trials // 2
-    event, first, second = _choose_event(runs, tests, error / 2, delta)
-    hits = event[:, runs.test].sum(axis=1)
+    event, first, second = _choose_event(outputs, tests, error / 2, delta)
+    hits = event[:, outputs.test].sum(axis=1)
     bound = float(max(0.0, _log_ratio_bound(hits[first], hits[second], tests, error / 2, delta)))
-    if bound == 0 and runs.failure is not None:
-        raise ValueError("mechanism must return in some run, every run raised") from runs.failure
-    return Finding(bound, event, first, tuple(hits.tolist()), tests, runs)
+    if bound == 0 and failure is not None:
+        raise ValueError("mechanism must return in some run, every run raised") from failure
+    return Finding(bound, event, tuple(hits.tolist()), tests, outputs)
 
 
-def _anew(factory: Callable, rng: np.random.Generator) -> Callable:
+def _build_for_each_run(factory: Callable, rng: np.random.Generator) -> Callable:
     """Return a function that builds a mechanism, and runs it once."""
     given = {"rng": rng}
     options = given if takes_rng(factory, 0) else {}
 
-    def run(data: object) -> object:
+    def run_once(data: object) -> object:
         mechanism = factory(**options)
         if not callable(mechanism):
-            kind = name_of(type(mechanism))
+            kind = type(mechanism).__name__
             raise MechanismFailed(f"mechanism must build what can be called, built {kind}")
         return mechanism(data, **(given if takes_rng(mechanism) else {}))
 
-    return run
-
-
-@dataclasses.dataclass(slots=True)
-class _Runs:
-    """All outputs, each split into the numbers it holds and its structure, which is the rest.
-
-    `structures` and `identities` have shape (2, trials), a row a data set: two outputs share an
-    identity if they agree bit by bit. `numbers[s]` has a row for each output of structure s, in
-    the order of ``structures.ravel()``. `failure` is an exception if all runs ended in one. `kinds`
-    holds what the numbers of structures stand for.
-    """
-
-    structures: NDArray[np.intp]
-    identities: NDArray[np.intp]
-    numbers: dict[int, NDArray]
-    failure: BaseException | None
-    kinds: tuple[Hashable, ...] = ()
-
-    @property
-    def learn(self) -> slice:
-        return slice(0, self.structures.shape[1] // 4)
-
-    @property
-    def choose(self) -> slice:
-        return slice(self.structures.shape[1] // 4, self.structures.shape[1] // 2)
-
-    @property
-    def test(self) -> slice:
-        return slice(self.structures.shape[1] // 2, self.structures.shape[1])
-
-
-def _run(
-    mechanism: Callable,
-    datasets: tuple[object, object],
-    trials: int,
-    rng: np.random.Generator,
-) -> _Runs:
-    """Run the mechanism `trials` times on each data set, in random order."""
-    options = {"rng": rng} if takes_rng(mechanism) else {}
-    copies = [copier(*named) for named in zip(("dataset", "neighbour"), datasets, strict=True)]
-    structures, identities = np.empty((2, 2 * trials), dtype=np.intp)
-    bits = [b""] * (2 * trials)
-    known_structures: dict[Hashable, int] = {}
-    known_identities: dict[tuple[int, bytes], int] = {}
-    dtypes: dict[int, np.dtype] = {}
-    failures: list[BaseException] = []
-    for slot in rng.permutation(2 * trials).tolist():
-        structure, numbers = _observe(mechanism, copies[slot >= trials](), options, failures)
-        label = known_structures.setdefault(structure, len(known_structures))
-        dtypes[label] = numbers.dtype
-        structures[slot], bits[slot] = label, numbers.tobytes()
-        identity = label, bits[slot]
-        identities[slot] = known_identities.setdefault(identity, len(known_identities))
-    return _Runs(
-        structures.reshape(2, trials),
-        identities.reshape(2, trials),
-        _stack(structures, bits, dtypes),
-        failures[0] if len(failures) == 2 * trials else None,
-        tuple(known_structures),
-    )
-
-
-def _observe(
-    mechanism: Callable, data: object, options: dict, failures: list[BaseException]
-) -> tuple[Hashable, NDArray]:
-    """Run the mechanism once; return its output as a structure and a flat copy of its numbers."""
-    try:
-        output = mechanism(data, **options)
-    except (KeyboardInterrupt, MechanismFailed):  # the reader stops, or there is no answer to read
-        raise
-    except BaseException as error:  # an exit, too, is what an observer sees
-        failures.append(BaseException.with_traceback(error, None))
-        return read_exception(error), np.empty(0)
-    numbers: list = []
-    try:
-        structure = read(output, numbers)
-    except RecursionError:
-        raise TypeError(f"mechanism must return {ALLOWED}, got too deep a nest of them") from None
-    if any(type(part) is np.ndarray for part in numbers):
-        return structure, np.hstack(numbers) if len(numbers) > 1 else numbers[0]
-    return structure, np.array(numbers, dtype=float)
-
-
-def _stack(structures: NDArray, bits: list[bytes], dtypes: dict[int, np.dtype]) -> dict:
-    """Gather the numbers of each structure that has any into one matrix, a row an output."""
-    rows: dict[int, list[bytes]] = {}
-    for structure, content in zip(structures.tolist(), bits, strict=True):
-        if content:
-            rows.setdefault(structure, []).append(content)
-    return {
-        structure: np.frombuffer(b"".join(group), dtypes[structure]).reshape(len(group), -1)
-        for structure, group in rows.items()
-    }
-
-
-def _definitions() -> list[object]:
-    """Return what the audit is made of, which a mechanism in the same process could replace."""
-    things = [
-        thing
-        for module in (sys.modules[__name__], _values)
-        for name, thing in sorted(vars(module).items())
-        if not name.startswith("__")
-    ]
-    codes = [getattr(thing, "__code__", None) for thing in things]
-    return [*things, *codes, *_values.READERS.values()]
+    return run_once
 
 
 def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
@@ -395,24 +277,121 @@ def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
     return given is None or given.default in (inspect.Parameter.empty, None)
 
 
+@dataclasses.dataclass(slots=True)
+class Outputs:
+    """The outputs of all runs, each split into its numbers and its structure.
+
+    `structures` and `identities` have shape (2, trials), a row a data set: two outputs share an
+    identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
+    ``numbers[structure]`` has a row for each output of this structure, in the order of
+    ``structures.ravel()``. A quarter of the runs learns how to rank outputs, another one chooses an
+    event, and the other half tests it.
+    """
+
+    structures: NDArray[np.intp]
+    identities: NDArray[np.intp]
+    numbers: dict[int, NDArray]
+    examples: list[object]
+
+    @property
+    def learn(self) -> slice:
+        return slice(0, self.structures.shape[1] // 4)
+
+    @property
+    def choose(self) -> slice:
+        return slice(self.structures.shape[1] // 4, self.structures.shape[1] // 2)
+
+    @property
+    def test(self) -> slice:
+        return slice(self.structures.shape[1] // 2, self.structures.shape[1])
+
+
+def _collect_outputs(
+    mechanism: Callable,
+    datasets: tuple[object, object],
+    trials: int,
+    rng: np.random.Generator,
+) -> tuple[Outputs, BaseException | None]:
+    """Run the mechanism `trials` times on each data set, in random order.
+
+    Returns an exception as well, if every run ended in one.
+    """
+    options = {"rng": rng} if takes_rng(mechanism) else {}
+    copies = [make_copier(*named) for named in zip(("dataset", "neighbour"), datasets, strict=True)]
+    structures, identities = np.empty((2, 2 * trials), dtype=np.intp)
+    rows: list[NDArray] = [np.empty(0)] * (2 * trials)
+    known_structures: dict[Hashable, int] = {}
+    known_identities: dict[tuple[int, bytes], int] = {}
+    examples: list[object] = []
+    failures: list[BaseException] = []
+    for slot in rng.permutation(2 * trials).tolist():
+        try:
+            output = mechanism(copies[slot >= trials](), **options)
+        except (KeyboardInterrupt, MechanismFailed):  # the reader stops, or there is no output
+            raise
+        except BaseException as error:  # an exit, too, is what an observer sees
+            output = error.with_traceback(None)
+            failures.append(output)
+            structure = read_exception(output)
+        else:
+            structure, rows[slot] = _split_output(output)
+        label = known_structures.setdefault(structure, len(known_structures))
+        identity = known_identities.setdefault((label, rows[slot].tobytes()), len(examples))
+        structures[slot], identities[slot] = label, identity
+        if identity == len(examples):
+            is_raised = isinstance(output, BaseException)  # some of these cannot be copied
+            examples.append(output if is_raised else copy.deepcopy(output))
+    outputs = Outputs(
+        structures.reshape(2, trials),
+        identities.reshape(2, trials),
+        _stack_numbers(structures, rows),
+        examples,
+    )
+    return outputs, failures[0] if len(failures) == 2 * trials else None
+
+
+def _split_output(output: object) -> tuple[Hashable, NDArray]:
+    """Return an output as its structure and a flat copy of its numbers."""
+    numbers: list = []
+    try:
+        structure = read_output(output, numbers)
+    except RecursionError:
+        raise TypeError(f"mechanism must return {ALLOWED}, got too deep a nest of them") from None
+    if any(type(part) is np.ndarray for part in numbers):
+        return structure, np.hstack(numbers) if len(numbers) > 1 else numbers[0].copy()
+    return structure, np.array(numbers, dtype=float)
+
+
+def _stack_numbers(structures: NDArray, rows: list[NDArray]) -> dict[int, NDArray]:
+    """Gather the numbers of each structure that has any into one matrix, a row an output."""
+    found: dict[int, list[NDArray]] = {}
+    for structure, row in zip(structures.tolist(), rows, strict=True):
+        if row.size:
+            found.setdefault(structure, []).append(row)
+    return {
+        structure: np.concatenate(group).reshape(len(group), -1)
+        for structure, group in found.items()
+    }
+
+
 def _choose_event(
-    runs: _Runs, tests: int, error: float, delta: float
+    outputs: Outputs, tests: int, error: float, delta: float
 ) -> tuple[NDArray[np.bool_], int, int]:
     """Return the most promising event, and which data set it should favour over which."""
-    nothing = np.zeros(runs.structures.shape, dtype=bool)
+    nothing = np.zeros(outputs.structures.shape, dtype=bool)
     best, choice = -math.inf, (nothing, 0, 1)
-    for ranks in _rankings(runs):
+    for ranks in _rank_outputs(outputs):
         count = int(ranks.max()) + 1
-        promises = _promises(ranks[:, runs.choose], count, tests, error / _CAUTION, delta)
-        if promises.size and promises.max() > best:
-            best = promises.max()
-            first, side, cut = np.unravel_index(promises.argmax(), promises.shape)
+        bounds = _expect_bounds(ranks[:, outputs.choose], count, tests, error / _CAUTION, delta)
+        if bounds.size and bounds.max() > best:
+            best = bounds.max()
+            first, side, cut = np.unravel_index(bounds.argmax(), bounds.shape)
             below = ranks <= cut
             choice = (~below if side else below, int(first), 1 - int(first))
     return choice
 
 
-def _promises(
+def _expect_bounds(
     ranks: NDArray[np.intp], count: int, tests: int, error: float, delta: float
 ) -> NDArray[np.float64]:
     """Return the bound to expect from each cut of a ranking, of shape (2, 2, count - 1).
@@ -429,11 +408,11 @@ def _promises(
     return np.stack(bounds)
 
 
-def _rankings(runs: _Runs) -> Iterator[NDArray[np.intp]]:
+def _rank_outputs(outputs: Outputs) -> Iterator[NDArray[np.intp]]:
     """Yield several ways to rank all outputs, each an integer array of shape (2, trials)."""
-    structures, learn = runs.structures, runs.learn
-    yield _ranked(structures, _log_ratios(structures, learn))
-    yield _ranked(runs.identities, _log_ratios(runs.identities, learn))
+    structures, learn = outputs.structures, outputs.learn
+    yield _rank_cells(structures, learn)
+    yield _rank_cells(outputs.identities, learn)
     seen = np.bincount(structures[:, learn].ravel(), minlength=int(structures.max()) + 1)
     order = np.argsort(-seen, kind="stable")
     places = np.empty_like(order)
@@ -442,11 +421,11 @@ def _rankings(runs: _Runs) -> Iterator[NDArray[np.intp]]:
     others = _EVERY_VALUE + 1 + np.minimum(places, _STRUCTURES)[structures]
     for structure in order[:_STRUCTURES].tolist():
         inside = structures == structure
-        if structure in runs.numbers and inside[:, learn].any(axis=1).all():
-            yield from _rankings_of_numbers(runs.numbers[structure], inside, others, learn)
+        if structure in outputs.numbers and inside[:, learn].any(axis=1).all():
+            yield from _rank_by_numbers(outputs.numbers[structure], inside, others, learn)
 
 
-def _rankings_of_numbers(
+def _rank_by_numbers(
     matrix: NDArray, inside: NDArray[np.bool_], others: NDArray[np.intp], learn: slice
 ) -> Iterator[NDArray[np.intp]]:
     """Yield rankings by each coordinate of one structure, and by learned scores of them all."""
@@ -454,44 +433,31 @@ def _rankings_of_numbers(
     learned[:, learn] = True
     learned = learned[inside]
     first = np.repeat([True, False], inside.sum(axis=1))
-    columns = _telling_columns(matrix, learned, first)
+    columns = _select_columns(matrix, learned, first)
+    has_several = columns.shape[1] > 1
     likelihood = np.zeros(len(learned))
     for column in columns.T:
-        cells, ratios = yield from _rankings_of_score(column, inside, others, learn, learned)
-        if columns.shape[1] > 1:
-            repeats = _repeats(column, learned)
-            cells_of_repeats = np.full(inside.shape, int(repeats.max()) + 1)
-            cells_of_repeats[inside] = repeats
-            yield _ranked(cells_of_repeats, _log_ratios(cells_of_repeats, learn))
-            likelihood += ratios[cells[inside]]
-    if columns.shape[1] > 1:
-        for score in (likelihood, _linear_score(columns, learned, first)):
-            yield from _rankings_of_score(score, inside, others, learn, learned)
+        cells = _fill_cells(_bin_values(column, learned), inside, others)
+        yield cells
+        yield _rank_cells(cells, learn)
+        if has_several:
+            repeats = _label_repeats(column, learned)
+            yield _rank_cells(_fill_cells(repeats, inside, repeats.max() + 1), learn)
+            likelihood += _log_ratios(cells, learn)[cells[inside]]
+    if has_several:
+        for score in (likelihood, _score_linearly(columns, learned, first)):
+            cells = _fill_cells(_bin_values(score, learned), inside, others)
+            yield cells
+            yield _rank_cells(cells, learn)
 
 
-def _rankings_of_score(
-    score: NDArray[np.float64],
-    inside: NDArray[np.bool_],
-    others: NDArray[np.intp],
-    learn: slice,
-    learned: NDArray[np.bool_],
-) -> Generator[NDArray[np.intp], None, tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """Yield the tails of a score, then its bins by likelihood ratio; return the bins and ratios."""
-    cells = others.copy()
-    cells[inside] = _bins(score, learned)
-    ratios = _log_ratios(cells, learn)
-    yield cells
-    yield _ranked(cells, ratios)
-    return cells, ratios
-
-
-def _repeats(column: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return labels by exact bits for values that came twice while learning; others share one."""
-    bits = column.view(np.uint64)
-    values, counts = np.unique(bits[learned], return_counts=True)
-    values = np.append(values[counts > 1], np.uint64(2**64 - 1))
-    places = np.searchsorted(values, bits)
-    return np.where(values[places] == bits, places, len(values) - 1)
+def _fill_cells(
+    labels: NDArray[np.intp], inside: NDArray[np.bool_], others: ArrayLike
+) -> NDArray[np.intp]:
+    """Return the labels in their places inside, and those of the others elsewhere."""
+    cells = np.full(inside.shape, others)
+    cells[inside] = labels
+    return cells
 
 
 def _log_ratios(cells: NDArray[np.intp], learn: slice) -> NDArray[np.float64]:
@@ -501,12 +467,21 @@ def _log_ratios(cells: NDArray[np.intp], learn: slice) -> NDArray[np.float64]:
     return np.log((first + 0.5) / (second + 0.5))
 
 
-def _ranked(cells: NDArray[np.intp], ratios: NDArray[np.float64]) -> NDArray[np.intp]:
+def _rank_cells(cells: NDArray[np.intp], learn: slice) -> NDArray[np.intp]:
     """Replace each cell by the rank of its ratio; cells of one ratio are interchangeable."""
-    return np.unique(ratios, return_inverse=True)[1][cells]
+    return np.unique(_log_ratios(cells, learn), return_inverse=True)[1][cells]
 
 
-def _bins(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _label_repeats(column: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return labels by exact bits for values that came twice while learning; others share one."""
+    bits = column.view(np.uint64)
+    values, counts = np.unique(bits[learned], return_counts=True)
+    values = np.append(values[counts > 1], np.uint64(2**64 - 1))
+    places = np.searchsorted(values, bits)
+    return np.where(values[places] == bits, places, len(values) - 1)
+
+
+def _bin_values(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return bin numbers from low to high: each value its own while few, else quantiles.
 
     NaN is above all numbers, in a bin without them.
@@ -521,36 +496,37 @@ def _bins(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np
     return np.searchsorted(edges, values) + np.isnan(values)
 
 
-def _telling_columns(
+def _select_columns(
     matrix: NDArray, learned: NDArray[np.bool_], first: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return the columns that vary, as floats; of many, those whose means differ most."""
     bits = np.ascontiguousarray(matrix[learned], dtype=float).view(np.uint64)
-    varies = (bits != bits[0]).any(axis=0)
-    columns = matrix[:, varies]
+    columns = matrix[:, (bits != bits[0]).any(axis=0)]
     if columns.shape[1] > _COLUMNS:
         ones, others = (
-            _scaled(columns[learned & side], columns[learned]) for side in (first, ~first)
+            _scale_columns(columns[learned & side], columns[learned]) for side in (first, ~first)
         )
         gaps = np.abs(ones.mean(axis=0) - others.mean(axis=0))
         columns = columns[:, np.sort(np.argsort(-gaps, kind="stable")[:_COLUMNS])]
     return np.asfortranarray(columns, dtype=float)
 
 
-def _scaled(values: NDArray, reference: NDArray) -> NDArray[np.float64]:
+def _scale_columns(values: NDArray, reference: NDArray) -> NDArray[np.float64]:
     """Centre and scale columns by their middle half, so that no outlier or infinity rules them."""
-    reference = np.nan_to_num(reference.astype(float), posinf=1e300, neginf=-1e300)
+    values, reference = (
+        np.nan_to_num(given.astype(float), posinf=1e300, neginf=-1e300)
+        for given in (values, reference)
+    )
     low, middle, high = np.quantile(reference, (0.25, 0.5, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    values = np.nan_to_num(values.astype(float), posinf=1e300, neginf=-1e300)
     return np.clip(values / spread - middle / spread, -100.0, 100.0)
 
 
-def _linear_score(
+def _score_linearly(
     columns: NDArray[np.float64], learned: NDArray[np.bool_], first: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return Fisher's linear discriminant; it sees through noise that coordinates share."""
-    scaled = _scaled(columns, columns[learned])
+    scaled = _scale_columns(columns, columns[learned])
     ones, others = scaled[learned & first], scaled[learned & ~first]
     centred = np.vstack([ones - ones.mean(axis=0), others - others.mean(axis=0)])
     spread = centred.T @ centred / len(centred)
