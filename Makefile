@@ -27,7 +27,7 @@ help: ## list the targets
 
 book: $(READY) ## build the site into _build/html; a warning is an error
 	@$(PYTHON) book/_tools/lint.py --stale
-	@$(PYTHON) book/_tools/engine.py
+	@$(PYTHON) book/_tools/try/engine.py
 	@rm -rf _build/html _build/.doctrees _build/.jupyter_cache
 	@$(JUPYTER_BOOK) build . --path-output . -W -n --keep-going
 	@echo "The book is in _build/html/index.html."

