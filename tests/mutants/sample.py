@@ -70,21 +70,26 @@ def draw():
     """Write the changes: places first, then one change of each. It imports cosmic-ray."""
     chance, drawn = random.Random(SEED), []
     for module, (place, _) in MODULES.items():
-        found = {}
-        for path in _files(place):
-            for position, name, number in _places(path):
-                found.setdefault((path, tuple(position)), []).append((name, number))
-        order, kept = sorted(found), []
-        chance.shuffle(order)
-        for path, position in order:
-            if len(kept) == EACH:
-                break
-            name, number = chance.choice(found[path, position])
-            if change := _changed(path, name, number):
-                file = str(path.relative_to(ROOT))
-                kept.append({"module": module, "file": file, "operator": name, **change})
-        drawn += kept
+        drawn += draw_changes(module, place, EACH, chance)
     (WORK / "drawn.json").write_text(json.dumps(drawn, indent=1), encoding="utf-8")
+
+
+def draw_changes(module, place, count, chance):
+    """Return changes of a file, or of a folder of files, at places that a generator draws."""
+    found = {}
+    for path in _files(place):
+        for position, name, number in _places(path):
+            found.setdefault((path, tuple(position)), []).append((name, number))
+    order, kept = sorted(found), []
+    chance.shuffle(order)
+    for path, position in order:
+        if len(kept) == count:
+            break
+        name, number = chance.choice(found[path, position])
+        if change := _changed(path, name, number):
+            file = str(path.relative_to(ROOT))
+            kept.append({"module": module, "file": file, "operator": name, **change})
+    return kept
 
 
 def _files(place):
@@ -137,14 +142,20 @@ def _changed(path, name, number):
     return {"line": first + 1, "old": old[first:last], "new": new[steps[0][3] : steps[-1][4]]}
 
 
+def install():
+    """Install cosmic-ray beside the results, unless it is there, and return where."""
+    tool = WORK / "tool"
+    if not (tool / "cosmic_ray").exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tool), TOOL]
+        subprocess.run(command, check=True)
+    return tool
+
+
 def prepare():
-    """Install cosmic-ray beside the results, and let it draw, unless that was done."""
+    """Let cosmic-ray draw, unless that was done."""
     if (WORK / "drawn.json").exists():
         return
-    tool = WORK / "tool"
-    WORK.mkdir(parents=True, exist_ok=True)
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tool), TOOL]
-    subprocess.run(install, check=True)
+    tool = install()
     environment = os.environ | {"PYTHONPATH": str(tool)}
     subprocess.run([sys.executable, __file__, "--draw"], check=True, env=environment)
 
@@ -283,20 +294,25 @@ def write(path, text):
         compiled.unlink()
 
 
+def change_lines(change, source):
+    """Return a source with a drawn change in it."""
+    lines, first = source.splitlines(), change["line"] - 1
+    place = slice(first, first + len(change["old"]))
+    if lines[place] != change["old"]:
+        raise RuntimeError(f"{change['file']} is not what it was: remove {WORK} and draw anew")
+    lines[place] = change["new"]
+    return "\n".join(lines) + "\n"
+
+
 def attempt(change, folder, again):
     """Make one change in a copy, run tests, undo it, and return what noticed it, or None."""
     module, path = change["module"], folder / change["file"]
     source = (ROOT / change["file"]).read_text(encoding="utf-8")
-    lines, place = source.splitlines(), slice(change["line"] - 1, None)
-    place = slice(place.start, place.start + len(change["old"]))
-    if lines[place] != change["old"]:
-        raise RuntimeError(f"{change['file']} is not what it was: remove {WORK} and draw anew")
     known = known_of(module, folder)
     chosen = None if again else order_of(change, known, source)
-    lines[place] = change["new"]
     told = WORK / "told.json"
     told.unlink(missing_ok=True)
-    write(path, "\n".join(lines) + "\n")
+    write(path, change_lines(change, source))
     limit = LIMIT + 10 * sum(known["seconds"][test] for test in chosen or known["seconds"])
     status = forked(lambda: ask(folder, module, chosen), limit)
     write(path, source)
