@@ -39,7 +39,7 @@ def test_ten_days_in_a_row_plant_all_bugs_once_at_the_turn_of_the_year_too(tools
     turns = [run.part_of("today/10", day) for day in range(new_year - 5, new_year + 5)]
     assert sorted(number for turn in turns for number in range(99)[turn]) == [*range(99)]
     for part in ("0/10", "11/10", "3/", "x/10", "1/0"):
-        with pytest.raises(ValueError, match="a part is|invalid literal"):
+        with pytest.raises(ValueError, match=r"a part is|invalid literal"):
             run.part_of(part)
 
 
@@ -51,7 +51,9 @@ def test_a_bug_is_noticed_by_the_tests_that_fail_with_it_or_survives(tools, tmp_
     (root / "pytest.ini").touch()
     (root / "dpnotes" / "__init__.py").write_text("def double(x):\n    return 2 * x\n")
     claims = "import dpnotes\ndef test_2():\n    assert dpnotes.double(2) == 4\n"
-    (root / "tests" / "test_double.py").write_text(f"{claims}def test_0():\n    dpnotes.double(0)\n")
+    (root / "tests" / "test_double.py").write_text(
+        f"{claims}def test_0():\n    dpnotes.double(0)\n"
+    )
     monkeypatch.setattr(run, "ROOT", root)
     monkeypatch.setattr(run, "NEEDED", ("dpnotes", "tests", "pytest.ini"))
     tests = ["tests/test_double.py"]
