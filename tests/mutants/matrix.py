@@ -63,6 +63,8 @@ def ask(folder, module, tests, path):
     os.chdir(folder)
     os.environ.update(PYTHONPATH=str(folder), CI="true", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     sys.path.insert(0, str(folder))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "dpnotes"]:
+        del sys.modules[name]
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
