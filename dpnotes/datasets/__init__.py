@@ -253,6 +253,7 @@ def load_results(name: str) -> dict[str, Any]:
     ----------
     name : str
         The experiment's name, as in ``data/results/NAME.jsonl`` (or ``.json``, a whole document).
+        ``NAME-1.jsonl`` and so on, which several machines measured, are joined with it.
 
     Returns
     -------
@@ -278,9 +279,11 @@ def load_results(name: str) -> dict[str, Any]:
         raise TypeError(f"name must be a string, got {type(name).__name__}")
     if not re.fullmatch(r"\w+", name):
         raise ValueError(f"name must be letters, digits and underscores, got {name!r}")
-    lines, document = (_SHIPPED / "results" / f"{name}{kind}" for kind in (".jsonl", ".json"))
-    if lines.is_file():
-        return _gather(map(json.loads, lines.read_text(encoding="utf-8").splitlines()))
+    document = _SHIPPED / "results" / f"{name}.json"
+    paths = [*document.parent.glob(f"{name}.jsonl"), *document.parent.glob(f"{name}-*.jsonl")]
+    if paths:
+        texts = (path.read_text(encoding="utf-8") for path in sorted(paths))
+        return _gather(json.loads(line) for text in texts for line in text.splitlines())
     if document.is_file():
         return json.loads(document.read_text(encoding="utf-8"))
     raise DatasetUnavailable(
@@ -295,10 +298,12 @@ def _gather(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     for line in lines:
         if "unit" in line:
             units.append({**line.pop("unit"), **line})
+        elif any(shared.get(entry, value) != value for entry, value in line.items()):
+            raise ValueError(f"the files must agree in what all units share: {', '.join(line)}")
         else:
             shared |= line
     for unit in units:
-        del unit["experiment"]
+        unit.pop("experiment", None)
     records = [record for unit in units for record in unit.pop("records", [])]
     return {**shared, "units": units} | ({"records": records} if records else {})
 

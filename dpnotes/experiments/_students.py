@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpnotes import _layers, datasets, pate
-from dpnotes.experiments import _runs
+from dpnotes.experiments import _run
 
 CLASSES = 10
 _MARGIN = 2  # pixels by which an image may move
@@ -89,7 +89,7 @@ def train_teachers(
             scores = network(_shift(x[batch], generator))
             _descend(_risks(scores, y[:, batch]).mean(1).sum(), optimizer, rate)
         seconds = time.perf_counter() - began
-        _runs.report("teachers", f"epoch {epoch}/{plan.epochs}, {seconds:.1f} s")
+        _run.report(f"teachers: epoch {epoch}/{plan.epochs}, {seconds:.1f} s")
     return _predict(network, images.x_test, plan.teachers, device)
 
 
@@ -153,7 +153,7 @@ def train_students(
         _descend(risk.sum(), optimizer, rate)
         if step % 100 == 0 or step == plan.steps:
             seconds = time.perf_counter() - began
-            _runs.report(f"seed {seed}", f"step {step}/{plan.steps}, {seconds:.1f} s")
+            _run.report(f"seed {seed}: step {step}/{plan.steps}, {seconds:.1f} s")
     return _predict(network, tests, runs, device)
 
 

@@ -11,8 +11,8 @@ comes from branches of one seed, one a block, so that a block is the same whoeve
 
 *Blocks.* A unit is a block of people. Its reports are written to a file of their own below
 ``--folder``, which then is read again and counted. A process that is killed loses its block only,
-and the next start, or another process beside it, writes that one again. What is in memory is a
-block, whatever the number of people, and the number of people may be raised later.
+and the next start writes that one again. What is in memory is a block, whatever the number of
+people, and the number of people may be raised later.
 
 On a cluster of Dask, ``--scheduler ADDRESS`` spreads the blocks over its workers, which have to see
 the same folder.
@@ -20,42 +20,181 @@ the same folder.
 *Collecting.* With ``--collect`` all files of a folder are counted again in one pass, by so many
 processes (``--workers``), and nothing is written to them.
 
-The file is JSON Lines (see `_units`), and `datasets.load_results` makes one document of it:
+`_run` has what is common to all files of results. Here a line has
 
-    {"experiment": "billions", "cut": null, "data": in words}
-    {"experiment": "billions",
      "unit": {"mechanism", "categories", "block": its number},
      "setup": {"epsilon", "seed", "people": in the block},
-     "provenance": {...},
      "runs": [
         {"step": "write", "bytes", "truth": [people in each category], "seconds", "cpu_seconds"},
         {"step": "count", "bytes", "counts": [reports for each], "seconds", "cpu_seconds",
          "taken_mb", "most_mb": memory of the process, at the end and at most, with all that the
-         experiment imports; null where the system does not say}]}
-    {"experiment": "billions",
+         experiment imports; null where the system does not say}]
+
+or, of a pass,
+
      "unit": {"mechanism", "categories", "block": "all", "workers"},
      "setup": {"epsilon", "seed", "people": in each block, "blocks"},
      "runs": [{"step": "collect", ..., "cpu_seconds" and "most_mb" of all workers together and
-                  of the largest one}]}
+                  of the largest one}]
 """
 
 import argparse
+import os
+import re
 import sys
-from collections.abc import Sequence
+import time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpnotes.experiments import _reports, _runs
-from dpnotes.experiments._reports import EPSILON, MECHANISMS, SEED, Block
-from dpnotes.experiments._units import Layout, RunError, Unit
+from dpnotes import randomized_response, unary_encoding
+from dpnotes._files import written_whole
+from dpnotes.experiments import _run
+from dpnotes.experiments._run import RunError, Unit
 
+MECHANISMS = ("randomized response", "unary encoding")
+EPSILON, SEED = 1.0, 0
 PEOPLE, BLOCK, CATEGORIES = 10**9, 10**7, 16
 SMALL_PEOPLE = 2 * 10**7
 CUT = "What takes a few seconds: the first twenty million people."
 DATA = "simulated people, category j of k in proportion to 1/(j + 1)"
-LAYOUT = Layout("billions", "runs", names=("step",))
+# The truths are drawn from a table of so many entries.
+_TABLE = 1 << 16
+_STATUS = Path("/proc/self/status")
+
+
+# A block: a byte a person for randomized response, a bit a category for unary encoding.
+
+
+class Block(NamedTuple):
+    """Some people, and how they report.
+
+    Attributes
+    ----------
+    mechanism : {"randomized response", "unary encoding"}
+        How they report.
+    categories : int
+        Among how many, at most 256.
+    number : int
+        Which block it is, from 0 on; its chance is a branch of one seed.
+    people : int
+        How many report.
+    """
+
+    mechanism: str
+    categories: int
+    number: int
+    people: int
+
+
+def shares(categories: int) -> np.ndarray:
+    """Return the entries of the table of truths: category j comes up in proportion to 1/(j + 1)."""
+    weights = 1 / np.arange(1, categories + 1)
+    places = (np.arange(_TABLE) + 0.5) / _TABLE
+    return np.searchsorted(np.cumsum(weights / weights.sum())[:-1], places).astype(np.uint8)
+
+
+def draw(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the truths of a block, and the reports as they are stored.
+
+    Returns
+    -------
+    tuple of ndarray of uint8
+        Truths of shape (people,); reports of shape (people,), or (people, bytes) with packed bits.
+    """
+    # What `SeedSequence(SEED).spawn` gives as its child of this number.
+    rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(block.number,)))
+    truths = shares(block.categories)[rng.integers(0, _TABLE, block.people, dtype=np.uint16)]
+    if block.mechanism == "randomized response":
+        reports = randomized_response.privatize(
+            truths, EPSILON, categories=block.categories, rng=rng
+        )
+        return truths, reports
+    bits = np.eye(block.categories, dtype=np.uint8)[truths]
+    reports = unary_encoding.perturb(bits, *unary_encoding.probabilities(EPSILON), rng=rng)
+    return truths, np.packbits(reports, axis=1)
+
+
+def path_of(folder: Path, block: Block) -> Path:
+    """Return where the reports of a block lie."""
+    name = f"{block.mechanism.replace(' ', '_')}-{block.categories}-{block.people}"
+    return folder / name / f"{block.number:06d}.npy"
+
+
+def write(path: Path, block: Block) -> np.ndarray:
+    """Write the reports of a block, all or none, and return how many people are in each category.
+
+    The reports are on the disk then, and no longer in the system's memory where it can be told so.
+    """
+    truths, reports = draw(block)
+    with written_whole("folder", path) as out:
+        np.save(out, reports, allow_pickle=False)
+    if hasattr(os, "posix_fadvise"):
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return np.bincount(truths, minlength=block.categories)
+
+
+def count(path: Path, block: Block) -> np.ndarray:
+    """Read the reports of a block and count those that support each category."""
+    return tally(np.load(path, allow_pickle=False), block.mechanism, block.categories)
+
+
+def count_and_time(path: Path, block: Block) -> dict[str, Any]:
+    """Return what `count` finds, in how many seconds, and the memory of this process."""
+    clock = Clock()
+    counts = count(path, block)
+    about = {"bytes": path.stat().st_size, "counts": counts.tolist()}
+    return {**about, **clock.read(), **measure_memory()}
+
+
+def tally(reports: np.ndarray, mechanism: str, categories: int) -> np.ndarray:
+    """Count the reports that support each category: bytes, or rows of packed bits."""
+    if mechanism == "randomized response":
+        return randomized_response.count_reports(reports, categories=categories)
+    return unary_encoding.count_ones(np.unpackbits(reports, axis=1, count=categories))
+
+
+def estimate(counts: np.ndarray, people: int, mechanism: str) -> np.ndarray:
+    """Estimate how many people are in each category from the counts of all blocks."""
+    if mechanism == "randomized response":
+        return randomized_response.estimate_counts(counts, EPSILON)
+    return unary_encoding.aggregate_ones(counts, people, *unary_encoding.probabilities(EPSILON))
+
+
+def variance(truth: np.ndarray, mechanism: str) -> np.ndarray:
+    """Return the exact variance of `estimate`."""
+    if mechanism == "randomized response":
+        return randomized_response.variance(truth, EPSILON)
+    return unary_encoding.variance(truth, *unary_encoding.probabilities(EPSILON))
+
+
+class Clock:
+    """Seconds on the wall and of this processor since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        """Return both."""
+        wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+        return {"seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)}
+
+
+def measure_memory() -> dict[str, int | None]:
+    """Return what this process takes of memory in MB, and took at most; None where nobody says."""
+    text = _STATUS.read_text(encoding="utf-8") if _STATUS.exists() else ""
+    found = dict(re.findall(r"^Vm(RSS|HWM):\s+(\d+)", text, re.M))
+    names = {"taken_mb": "RSS", "most_mb": "HWM"}
+    return {
+        name: int(found[key]) * 1024 // 10**6 if key in found else None
+        for name, key in names.items()
+    }
+
+
+# The run.
 
 
 def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,8 +236,8 @@ def _add_up(
     }
     truth = np.sum([row["truth"] for row in steps["write"]], axis=0)
     counts = np.sum([row["counts"] for row in steps["count"]], axis=0)
-    found = _reports.estimate(counts, people, mechanism)
-    deviations = (found - truth) / np.sqrt(_reports.variance(truth, mechanism))
+    found = estimate(counts, people, mechanism)
+    deviations = (found - truth) / np.sqrt(variance(truth, mechanism))
     return {
         "mechanism": mechanism,
         "categories": categories,
@@ -151,83 +290,67 @@ def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]
     ]
 
 
-def measure(unit: Unit, chosen: argparse.Namespace, _: None) -> dict[str, Any]:
-    """Do the missing steps of a unit and return their rows."""
+def _measure(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
+    """Do the missing steps of a unit."""
     doing = {"write": _write, "count": _count, "collect": _collect}
-    return {"runs": [{**row, **doing[row["step"]](unit, chosen)} for row in unit.rows]}
+    return [{**row, **doing[row["step"]](unit, chosen)} for row in unit.rows]
 
 
-def _block(unit: Unit, number: int) -> Block:
-    key = unit.key
-    return Block(key["mechanism"], key["categories"], number, unit.setup["people"])
+def _find_block(unit: Unit, folder: Path, number: int) -> tuple[Path, Block]:
+    block = Block(unit.key["mechanism"], unit.key["categories"], number, unit.setup["people"])
+    return path_of(folder, block), block
 
 
 def _write(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
-    block = _block(unit, unit.key["block"])
-    path = _reports.path_of(chosen.folder, block)
-    clock = _reports.Clock()
-    truth = _reports.write(path, block)
+    path, block = _find_block(unit, chosen.folder, unit.key["block"])
+    clock = Clock()
+    truth = write(path, block)
     return {"bytes": path.stat().st_size, "truth": truth.tolist(), **clock.read()}
 
 
 def _count(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
-    block = _block(unit, unit.key["block"])
-    return _reports.counted(_reports.path_of(chosen.folder, block), block)
+    return count_and_time(*_find_block(unit, chosen.folder, unit.key["block"]))
 
 
 def _collect(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
     from joblib import Parallel, delayed
 
-    blocks = [_block(unit, number) for number in range(unit.setup["blocks"])]
-    paths = [_reports.path_of(chosen.folder, block) for block in blocks]
-    lacking = sum(not path.exists() for path in paths)
+    blocks = [_find_block(unit, chosen.folder, n) for n in range(unit.setup["blocks"])]
+    lacking = sum(not path.exists() for path, _ in blocks)
     if lacking:
-        raise RunError(f"{chosen.folder} lacks {lacking} of {len(paths)} blocks: write them first")
-    clock = _reports.Clock()
+        raise RunError(f"{chosen.folder} lacks {lacking} of {len(blocks)} blocks: write them first")
+    clock = Clock()
     counting = Parallel(n_jobs=unit.key["workers"], return_as="generator_unordered")
-    parts = counting(delayed(_reports.counted)(*pair) for pair in zip(paths, blocks, strict=True))
-    total: dict[str, Any] = {"bytes": 0, "counts": 0, "cpu_seconds": 0.0, "most_mb": 0}
-    for part in parts:
-        total["counts"] = np.add(total["counts"], part["counts"])
-        total["bytes"] += part["bytes"]
-        total["cpu_seconds"] += part["cpu_seconds"]
-        total["most_mb"] = max(total["most_mb"], part["most_mb"] or 0)
+    parts = list(counting(delayed(count_and_time)(*block) for block in blocks))
     return {
-        "bytes": total["bytes"],
-        "counts": total["counts"].tolist(),
+        "bytes": sum(part["bytes"] for part in parts),
+        "counts": np.sum([part["counts"] for part in parts], axis=0).tolist(),
         "seconds": clock.read()["seconds"],
-        "cpu_seconds": round(total["cpu_seconds"], 4),
-        "most_mb": total["most_mb"] or None,
+        "cpu_seconds": round(sum(part["cpu_seconds"] for part in parts), 4),
+        "most_mb": max(part["most_mb"] or 0 for part in parts) or None,
     }
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--people", type=_runs.count, help=f"how many report (default: {PEOPLE:,})")
-    add("--block", type=_runs.count, default=BLOCK, help=f"so many at a time (default: {BLOCK:,})")
+    add("--people", type=_run.read_count, help=f"how many report (default: {PEOPLE:,})")
+    add("--block", type=_run.read_count, default=BLOCK, help=f"at a time (default: {BLOCK:,})")
     add("--mechanism", choices=MECHANISMS, help="only this one")
     add("--categories", type=int, default=CATEGORIES, help=f"(default: {CATEGORIES})")
     add("--folder", type=Path, default=Path("reports"), help="of the reports (default: reports)")
     add("--collect", action="store_true", help="count all reports again in one pass")
-    add("--workers", type=_runs.count, default=1, help="so many processes collect (default: 1)")
+    add("--workers", type=_run.read_count, default=1, help="so many collect (default: 1)")
 
 
-EXPERIMENT = _runs.Experiment(
-    layout=LAYOUT,
-    description="Write, read and count private reports, a block at a time.",
-    actions={},
+EXPERIMENT = _run.Experiment(
+    "billions",
+    "Write, read and count private reports, a block at a time.",
     add_options=_add_options,
     head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
-    prepare=lambda chosen, call: {},
     list_units=list_units,
-    measure=measure,
+    measure=_measure,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return 0, or 1 after a message of what is wrong."""
-    return _runs.main(EXPERIMENT, arguments)
-
+main = partial(_run.main, EXPERIMENT)
 
 if __name__ == "__main__":
-    sys.exit(_runs.start("billions"))
+    sys.exit(_run.start("billions"))

@@ -24,38 +24,22 @@ What was chosen after looking: how teachers and students train was settled by ac
 with its true labels, in a few trials, and by the time that two cores have; the cost of that choice
 is in no epsilon. The student's test images decided nothing.
 
-A *unit* is one seed. Any number of processes may run the same command on one file: each takes a
-seed that nobody has taken. The teachers are trained once, before, by the first process, while the
-others wait; their votes are kept beside the results (``--votes``). A ``--part`` trains no teachers.
-So this is an array of jobs on Slurm:
+A *unit* is one seed. The teachers are trained once, before; their votes are kept beside the results
+(``--votes``), with their hash. A ``--part`` trains no teachers: machines without a cluster
+begin with ``--seeds 1`` on one of them, and copy its votes.
 
-    python -m dpnotes.experiments.pate --device cuda --out pate.jsonl --teachers
+The costs of Laplace noise need dp-accounting. Where it is missing, records lack their costs until
+`account_anew` adds them, elsewhere, to each line of the file.
 
-    #SBATCH --array=1-5
-    #SBATCH --gres=gpu:1
-    python -m dpnotes.experiments.pate --device cuda --out pate.jsonl --part $SLURM_ARRAY_TASK_ID/5
+`_run` has what is common to all files of results. Here the second line is of the teachers, and a
+unit has records:
 
-On a cluster of Dask, ``--scheduler ADDRESS`` lets its workers train the teachers and the students;
-they get the votes with each seed, and need the images alone.
-
-Where jobs share no file system, give each its own ``--out`` and a copy of the votes, and join the
-files: ``--out all.jsonl --merge 1.jsonl 2.jsonl``. The costs of Laplace noise need dp-accounting:
-where it is missing, records lack their costs until ``--costs --votes FILE`` adds them, where it is
-not. ``--costs`` computes the costs of all records anew, after the accounting has improved, and
-trains nothing: those that are fixed in advance from the settings, and with ``--votes`` those of the
-votes too, which must be the file's.
-
-The file is JSON Lines (see `_units`), and `datasets.load_results` makes one document of it:
-
-    {"experiment": "pate",
-     "cut": null, or in words what was left out of the whole grid,
-     "data": in words}
     {"experiment": "pate",
      "teachers": {"setup": {...}, "number", "images_each", "votes_sha256",
                   "accuracy": {"mean", "lowest", "highest"} of one teacher on all test images,
                   "plurality_accuracy": {"pool", "test"},
                   "agreement": [20 counts of pool images, by the winner's share of the votes],
-                  "provenance": {"commit", "date", "device", "threads", ..., "seconds"}}}
+                  "provenance": {...}}}
     {"experiment": "pate",
      "unit": {"seed": 0},
      "setup": {"student": {...}, "pool": 9000, "delta": 1e-5, "votes_sha256"},
@@ -72,11 +56,14 @@ The file is JSON Lines (see `_units`), and `datasets.load_results` makes one doc
 """
 
 import argparse
+import hashlib
+import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,14 +72,17 @@ import numpy as np
 
 from dpnotes import datasets, pate
 from dpnotes._checks import check_choice
-from dpnotes.experiments import _runs, _units, _votes
+from dpnotes._files import written_whole
+from dpnotes.experiments import _run
+from dpnotes.experiments._run import RunError, Unit
 from dpnotes.experiments._students import (
+    CLASSES,
     STUDENT,
     TEACHERS,
     StudentPlan,
     train_students,
+    train_teachers,
 )
-from dpnotes.experiments._units import Layout, RunError, Unit
 
 DATA = (
     "MNIST: 60,000 private training images; of the test images the first 9,000 are the public "
@@ -408,52 +398,105 @@ def _mean(values: Sequence[float | None]) -> float | None:
 # The teachers, and their votes.
 
 
-def _teach(chosen: argparse.Namespace, call: Callable) -> _votes.Teaching:
-    """Take up the votes that were kept, or have the teachers trained while others wait."""
-    path = _votes_path(chosen)
-    while not path.exists():
-        with _units.locked(path, patient=False) as free:
-            if free and not path.exists():
-                _check_may_train(chosen, path)
-                _votes.keep(path, call(_train, chosen))
-        if not free:
-            _runs.report("teachers", f"another process trains them; waiting for {path}")
-            with _units.locked(path):
-                pass
-    return _votes.read(path, TEACHERS)
+class Teaching(NamedTuple):
+    """What teachers did: votes (10,000, 10), and what the results say of them."""
+
+    votes: np.ndarray
+    summary: dict[str, Any]
 
 
-def _train(chosen: argparse.Namespace) -> _votes.Teaching:
-    return _votes.train(_images(chosen.images), TEACHERS, tests=_TESTS, device=chosen.device)
+def teach(chosen: argparse.Namespace, shared: dict[str, Any]) -> Teaching:
+    """Take up the votes that were kept, or have teachers trained and keep theirs.
+
+    Parameters
+    ----------
+    chosen : Namespace
+        The command line.
+    shared : dict
+        What the file of results says of all units.
+
+    Returns
+    -------
+    Teaching
+        The votes and their summary.
+    """
+    path = chosen.votes or chosen.out.with_suffix(".votes.npz")
+    if not path.exists():
+        if "teachers" in shared:
+            raise RunError(f"the votes behind {chosen.out} are not at {path}: name them by --votes")
+        if chosen.part[1] > 1:
+            raise RunError(
+                f"no votes at {path}, and a part trains no teachers: train them once with "
+                "--seeds 1, or say with --votes where they are"
+            )
+        [(_, teaching)] = _run.compute(_train, [chosen], chosen)
+        if isinstance(teaching, Exception):
+            raise teaching
+        with written_whole("votes", path) as out:
+            np.savez_compressed(out, votes=teaching.votes, summary=json.dumps(teaching.summary))
+    return read_votes(path)
 
 
-def _votes_path(chosen: argparse.Namespace) -> Path:
-    return chosen.votes or chosen.out.with_suffix(".votes.npz")
+def read_votes(path: Path) -> Teaching:
+    """Read votes, and compare them with their hash and with how teachers train here.
+
+    Parameters
+    ----------
+    path : Path
+        Where they are kept.
+
+    Returns
+    -------
+    Teaching
+        The votes and their summary.
+    """
+    votes, words = _run.read_arrays(path, ("votes", "summary"))
+    summary = json.loads(str(words))
+    if _hash(votes) != summary.get("votes_sha256"):
+        raise RunError(f"the votes in {path} are damaged: they have another SHA-256")
+    if summary["setup"] != json.loads(json.dumps(asdict(TEACHERS))):
+        raise RunError(f"votes must be of teachers trained as here, got {path}")
+    return Teaching(votes, summary)
 
 
-def _check_may_train(chosen: argparse.Namespace, path: Path) -> None:
-    """Refuse to train again what somebody has trained, or what is trained once for all parts."""
-    if "teachers" in _units.shared(_units.load(chosen.out, LAYOUT, _runs.warn)):
-        raise RunError(
-            f"the votes behind {chosen.out} are not at {path}: say with --votes where they are"
-        )
-    if chosen.part[1] > 1 and not chosen.teachers:
-        raise RunError(
-            f"no votes at {path}, and a part trains no teachers: train them once with --teachers, "
-            "or say with --votes where they are"
-        )
+def _train(chosen: argparse.Namespace) -> Teaching:
+    """Train teachers, and let them vote."""
+    images, began = _images(chosen.images), time.perf_counter()
+    said = train_teachers(images, TEACHERS, device=chosen.device)
+    votes = pate.count_votes(said, CLASSES)
+    about = _run.describe_run(chosen.device, time.perf_counter() - began)
+    return Teaching(votes, {**_summarize_votes(said, votes, images), "provenance": about})
+
+
+def _summarize_votes(
+    said: np.ndarray, votes: np.ndarray, images: datasets.ImageData
+) -> dict[str, Any]:
+    alone = (said == images.y_test).mean(axis=1)
+    right = votes.argmax(axis=1) == images.y_test
+    shares = votes[:-_TESTS].max(axis=1) / TEACHERS.teachers
+    accuracy = {"mean": alone.mean(), "lowest": alone.min(), "highest": alone.max()}
+    plurality = {"pool": right[:-_TESTS].mean(), "test": right[-_TESTS:].mean()}
+    return {
+        "setup": asdict(TEACHERS),
+        "number": TEACHERS.teachers,
+        "images_each": len(images.x_train) // TEACHERS.teachers,
+        "votes_sha256": _hash(votes),
+        "accuracy": {name: round(float(value), 4) for name, value in accuracy.items()},
+        "plurality_accuracy": {name: round(float(value), 4) for name, value in plurality.items()},
+        "agreement": np.histogram(shares, bins=20, range=(0, 1))[0].tolist(),
+    }
+
+
+def _hash(votes: np.ndarray) -> str:
+    return hashlib.sha256(votes.astype(np.int64).tobytes()).hexdigest()
 
 
 @cache
 def _images(path: str | None) -> datasets.ImageData:
-    return _runs.read_images(path) if path else datasets.load_mnist()
+    return _run.read_images(path) if path else datasets.load_mnist()
 
 
 # The units.
-
-
-# A record is told from the others of its seed by all that its setting says.
-LAYOUT = Layout("pate", "records", ("setting", *Setting._fields[1:]))
 
 
 def _row(setting: Setting) -> dict[str, Any]:
@@ -461,63 +504,38 @@ def _row(setting: Setting) -> dict[str, Any]:
     return {"setting": entries.pop("name"), **entries}
 
 
-def _head(chosen: argparse.Namespace) -> dict[str, Any]:
-    return {"cut": CUT if chosen.small else None, "data": DATA}
-
-
-def _prepare(chosen: argparse.Namespace, call: Callable) -> dict[str, Any]:
-    return {"teachers": _teach(chosen, call).summary}
-
-
-def _basis(chosen: argparse.Namespace) -> np.ndarray:
-    return _votes.read(_votes_path(chosen), TEACHERS).votes
-
-
-def _train_only(chosen: argparse.Namespace, call: Callable) -> None:
-    _units.begin(chosen.out, LAYOUT, _head(chosen), _runs.warn)
-    _units.begin(chosen.out, LAYOUT, _prepare(chosen, call), _runs.warn)
+def _prepare(chosen: argparse.Namespace, shared: dict[str, Any]) -> tuple[dict, np.ndarray]:
+    votes, summary = teach(chosen, shared)
+    return {"teachers": summary}, votes
 
 
 def _list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
     most = SMALL_SEEDS if chosen.small else SEEDS
     setup = {"student": asdict(STUDENT), "pool": 10_000 - _TESTS, "delta": DELTA}
     setup["votes_sha256"] = shared.get("teachers", {}).get("votes_sha256")
-    rows = tuple(map(_row, SETTINGS))
-    seeds = range(most if chosen.seeds is None else min(most, chosen.seeds))
-    return [Unit({"seed": seed}, _votes.plain(setup), rows) for seed in seeds]
+    rows = [_row(setting) for setting in SETTINGS]
+    return [Unit({"seed": seed}, setup, rows) for seed in range(min(most, chosen.seeds or most))]
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> dict[str, Any]:
+def _measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> list[dict]:
     """Measure those settings of a seed that the file lacks, and their costs where that can be."""
-    seed = unit.key["seed"]
-    wanted = [LAYOUT.name(row) for row in unit.rows]
-    settings = [setting for setting in SETTINGS if LAYOUT.name(_row(setting)) in wanted]
+    settings = [_setting_of(row) for row in unit.rows]
     records = measure(
-        _images(chosen.images), votes, settings, seed, plan=STUDENT, device=chosen.device
+        _images(chosen.images), votes, settings, unit.key["seed"], device=chosen.device
     )
     if find_spec("dp_accounting") is None:
-        _runs.report(f"seed {seed}", "no costs, as dp-accounting is missing; add them by --costs")
-        return {"records": records}
-    return {"records": [{**record, **_costs_of(record, votes)} for record in records]}
+        _run.report("no costs, as dp-accounting is missing; add them by `account_anew`")
+        return records
+    return [{**record, **_costs_of(record, votes)} for record in records]
 
 
 def _costs_of(record: dict[str, Any], votes: np.ndarray) -> dict[str, float | None]:
     setting = _setting_of(record)
-    answers = ask(setting, votes[:-_TESTS], record["seed"])
-    return costs(setting, votes[:-_TESTS], answers)
+    return costs(setting, votes[:-_TESTS], ask(setting, votes[:-_TESTS], record["seed"]))
 
 
 def _setting_of(record: dict[str, Any]) -> Setting:
-    name, *others = LAYOUT.names
-    return Setting(record[name], *(record[other] for other in others))
-
-
-def _renew_costs(chosen: argparse.Namespace, _: Callable) -> None:
-    """Compute the costs in a file anew; without votes, those that are fixed in advance."""
-    votes = _votes.read(chosen.votes, TEACHERS).votes if chosen.votes else None
-    with _units.locked(chosen.out):
-        contents = _units.join(_units.read(chosen.out, LAYOUT, _runs.warn), LAYOUT)
-        _units.rewrite(chosen.out, [account_anew(content, votes) for content in contents])
+    return Setting(record["setting"], *(record[name] for name in Setting._fields[1:]))
 
 
 def account_anew(content: dict[str, Any], votes: np.ndarray | None = None) -> dict[str, Any]:
@@ -535,13 +553,6 @@ def account_anew(content: dict[str, Any], votes: np.ndarray | None = None) -> di
     dict
         The line with new costs.
 
-    Raises
-    ------
-    ValueError
-        If the votes are not those from which the line was measured.
-    ModuleNotFoundError
-        If dp-accounting is not installed.
-
     Examples
     --------
     >>> account_anew({"experiment": "pate", "data": "digits"})
@@ -549,53 +560,33 @@ def account_anew(content: dict[str, Any], votes: np.ndarray | None = None) -> di
     """
     if "records" not in content:
         return content
-    if votes is None:
-        renewed = [
-            {**record, "epsilon": fixed_cost(_setting_of(record))} for record in content["records"]
-        ]
-    else:
-        if _votes.sha256(votes) != content["setup"]["votes_sha256"]:
-            raise RunError("votes must be those from which the records were measured")
-        renewed = [{**record, **_costs_of(record, votes)} for record in content["records"]]
-    return {**content, "records": renewed}
+    if votes is not None and _hash(votes) != content["setup"]["votes_sha256"]:
+        raise RunError("votes must be those from which the records were measured")
+    renewed = [
+        {"epsilon": fixed_cost(_setting_of(record))} if votes is None else _costs_of(record, votes)
+        for record in content["records"]
+    ]
+    pairs = zip(content["records"], renewed, strict=True)
+    return {**content, "records": [{**record, **new} for record, new in pairs]}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--votes", type=_runs.file, help="where votes are kept (default: OUT with .votes.npz)")
+    add("--votes", type=Path, help="where votes are kept (default: OUT with .votes.npz)")
     add("--images", help="MNIST as one .npz (default: from dpnotes.datasets)")
-    add("--teachers", action="store_true", help="train the teachers, then stop")
-    add("--costs", action="store_true", help="compute the costs in OUT anew, then stop")
 
 
-EXPERIMENT = _runs.Experiment(
-    layout=LAYOUT,
-    actions={"costs": _renew_costs, "teachers": _train_only},
-    description="Train 250 teachers and their private students on MNIST, and measure.",
+EXPERIMENT = _run.Experiment(
+    "pate",
+    "Train 250 teachers and their private students on MNIST, and measure.",
     add_options=_add_options,
-    head=_head,
-    prepare=_prepare,
-    basis=_basis,
+    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
     list_units=_list_units,
     measure=_measure_unit,
+    prepare=_prepare,
+    rows="records",
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, or join what was measured; see ``--help``.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The command line; the process's own by default.
-
-    Returns
-    -------
-    int
-        0, or 1 after a message of what is wrong.
-    """
-    return _runs.main(EXPERIMENT, arguments)
-
+main = partial(_run.main, EXPERIMENT)
 
 if __name__ == "__main__":
-    sys.exit(_runs.start("pate"))
+    sys.exit(_run.start("pate"))

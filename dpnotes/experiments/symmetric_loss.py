@@ -9,47 +9,27 @@ Labels are drawn by the exponential mechanism at epsilon, which is randomized re
 epsilon / 2: that is what they really cost. Test images keep their true labels.
 
 A *unit* is one data set, one network and one seed; its *runs*, of every loss, objective and
-epsilon, are one ensemble, or on a processor several small ones. A run that the file holds is not
-measured again: who adds a loss measures that loss alone, as a run in an ensemble is the run that
-one gets alone. Any number of processes may run the same command on one file: each takes a unit that
-nobody has taken. On Slurm
+epsilon, are one ensemble, or on a processor several small ones. A run in an ensemble is the run
+that one gets alone, so an added loss is measured alone. `_run` has what is common to all files of
+results. Here a line has
 
-    #SBATCH --array=1-20
-    #SBATCH --gres=gpu:1
-    python -m dpnotes.experiments.symmetric_loss --device cuda --out symmetric_loss.jsonl
-
-is an array of jobs that share the units. Where they share no file system, each job takes its part,
-``--part $SLURM_ARRAY_TASK_ID/20 --out $SLURM_ARRAY_TASK_ID.jsonl``, and the files are joined:
-``--out all.jsonl --merge 1.jsonl 2.jsonl``. With ``--scheduler ADDRESS`` the workers of a Dask
-cluster measure the units, and this process writes them down.
-
-The file is JSON Lines (see `_units`), and `datasets.load_results` makes one document of it:
-
-    {"experiment": "symmetric_loss",
-     "cut": null, or in words what was left out of the whole grid,
-     "data": {"cifar10": in words, "mnist": in words}}
-    {"experiment": "symmetric_loss",
      "unit": {"data": "cifar10", "network": "patches", "seed": 0},
      "setup": {"epochs", "batch_size", "learning_rate", "weight_decay", "precision",
                "evaluate_after": [1, ..., epochs], "losses", "objectives", "epsilons"},
-     "provenance": {"commit", "date", "device", "threads", ..., "seconds"},
      "runs": [{"loss": "barrier hinge", "objective": "auc", "epsilon": 0.5 or null (no privacy),
                "flipped": the share of labels that lie,
                "accuracy": [after each epoch of evaluate_after], "median_accuracy": [...],
-               "ber": [...], "auc": [...]}, ...]}
+               "ber": [...], "auc": [...]}, ...]
 
 `summarize` averages a metric over the seeds, with its interval.
 """
 
 import argparse
-import hashlib
-import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,8 +38,8 @@ import torch
 from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
-from dpnotes.experiments import _runs
-from dpnotes.experiments._units import Layout, RunError, Unit
+from dpnotes.experiments import _run
+from dpnotes.experiments._run import RunError, Unit
 
 LOSSES = {
     "barrier hinge": losses.barrier_hinge_loss,
@@ -202,7 +182,7 @@ def load_images(data: str, path: str | None = None) -> Images:
     """
     check_choice("data", data, tuple(DATA))
     if path is not None:
-        found = _runs.read_images(path)._asdict()
+        found = _run.read_images(path)._asdict()
     elif data == "mnist":
         found = datasets.load_mnist()._asdict()
     else:
@@ -254,7 +234,6 @@ def measure(
     *,
     runs: Sequence[Run] | None = None,
     device: str = "cpu",
-    checkpoint: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Train one ensemble, and measure every run on the test images.
 
@@ -270,8 +249,6 @@ def measure(
         Which runs, those with one risk beside each other; all of the plan by default.
     device : str
         Where, as torch has it.
-    checkpoint : Path, optional
-        As in `training.fit`, with the number of a part's first run behind the name.
 
     Returns
     -------
@@ -294,10 +271,11 @@ def measure(
     kept = {epsilon: _keep(images.y_train, epsilon, seed) for epsilon in epsilons}
     build, inputs, tests = _inputs(plan.network, images, seed)
     inputs, tests = inputs.to(device), tests.to(device)
-    words, rows = f"{plan.data}, {plan.network}, seed {seed}", []
-    for part, state in _parts(plan.network, runs, device, checkpoint):
+    about, rows = f"{plan.data}, {plan.network}, seed {seed}", []
+    on_gpu = torch.device(device).type == "cuda"
+    size = len(runs) if on_gpu else _AT_ONCE.get(plan.network, len(runs))
+    for part in (runs[start : start + size] for start in range(0, len(runs), size)):
         labels = np.stack([np.where(kept[run.epsilon], 1, -1) * images.y_train for run in part])
-        names = [run.name for run in part]
         fitted = training.fit(
             build,
             inputs,
@@ -306,11 +284,8 @@ def measure(
             tests,
             plan.schedule,
             seed=seed,
-            names=names,
-            checkpoint=state,
-            report=partial(
-                _runs.report, words if len(part) == len(runs) else f"{words}, {names[0]}"
-            ),
+            names=[run.name for run in part],
+            report=partial(_run.report, about),
         )
         for number, run in enumerate(part):
             metrics = [_metrics(scores[number], images.y_test) for scores in fitted.scores.values()]
@@ -354,10 +329,10 @@ def summarize(
     from scipy.stats import t
 
     values: dict[tuple, dict[int, float]] = {}
-    setups: dict[tuple, str] = {}
+    setups: dict[tuple, dict[str, Any]] = {}
     for unit in document["units"]:
         where = (unit["data"], unit["network"])
-        setup = LAYOUT.identity({}, unit["setup"])
+        setup = {name: unit["setup"][name] for name in unit["setup"] if name not in dict(LISTS)}
         if setups.setdefault(where, setup) != setup:
             raise ValueError(f"the units of {where} must come from one set-up; choose among them")
         epochs = unit["setup"]["evaluate_after"]
@@ -376,16 +351,6 @@ def summarize(
         mean = {"mean": float(np.mean(found)), "half_width": float(width), "seeds": n}
         rows.append(dict(zip(names, key, strict=True)) | mean)
     return rows
-
-
-def _parts(
-    network: str, runs: Sequence[Run], device: str, checkpoint: Path | None
-) -> Iterator[tuple[Sequence[Run], Path | None]]:
-    """Divide an ensemble into those that are trained at once, each with a checkpoint of its own."""
-    size = _AT_ONCE.get(network, len(runs)) if torch.device(device).type == "cpu" else len(runs)
-    for start in range(0, len(runs), size):
-        state = checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{start}")
-        yield runs[start : start + size], state
 
 
 def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
@@ -456,34 +421,25 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 # The units.
 
 
-LAYOUT = Layout(
-    "symmetric_loss",
-    "runs",
-    names=("loss", "objective", "epsilon"),
-    lists=("losses", "objectives", "epsilons"),
-)
-
-
-def _head(chosen: argparse.Namespace) -> dict[str, Any]:
-    return {"cut": CUT if chosen.small else None, "data": DATA}
+LISTS = (("losses", "loss"), ("objectives", "objective"), ("epsilons", "epsilon"))
 
 
 def _list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
     """List what is to be measured, one plan after the other."""
-    seeds = math.inf if chosen.seeds is None else chosen.seeds
+    if chosen.images and len(chosen.data) > 1:
+        raise RunError("--images is for one data set: name it with --data")
     return [
         Unit(
             {"data": plan.data, "network": plan.network, "seed": seed},
-            _setup(plan),
-            tuple(run._asdict() for run in list_runs(plan.losses, plan.objectives, plan.epsilons)),
+            _describe_setup(plan),
+            [run._asdict() for run in list_runs(plan.losses, plan.objectives, plan.epsilons)],
         )
-        for plan in _plans(chosen)
-        for seed in range(plan.seeds)
-        if seed < seeds
+        for plan in _list_plans(chosen)
+        for seed in range(min(plan.seeds, chosen.seeds or plan.seeds))
     ]
 
 
-def _plans(chosen: argparse.Namespace) -> list[Plan]:
+def _list_plans(chosen: argparse.Namespace) -> list[Plan]:
     plans = [
         plan
         for plan in (SMALL if chosen.small else WHOLE)
@@ -495,35 +451,18 @@ def _plans(chosen: argparse.Namespace) -> list[Plan]:
     return [plan._replace(schedule=replace(plan.schedule, precision="bfloat16")) for plan in plans]
 
 
-def _setup(plan: Plan) -> dict[str, Any]:
+def _describe_setup(plan: Plan) -> dict[str, Any]:
     setup = asdict(plan.schedule)
     setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
-    setup |= {name: getattr(plan, name) for name in LAYOUT.lists}
-    # Through JSON and back, so that it compares equal with what is read from a file.
-    return json.loads(json.dumps(setup))
+    return setup | {name: getattr(plan, name) for name, _ in LISTS}
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> dict[str, Any]:
+def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Measure those runs of a unit that the file lacks."""
     data, network, seed = unit.key.values()
-    [plan] = (plan for plan in _plans(chosen) if (plan.data, plan.network) == (data, network))
+    [plan] = (plan for plan in _list_plans(chosen) if (plan.data, plan.network) == (data, network))
     runs = [Run(**row) for row in unit.rows]
-    checkpoint = _checkpoint(unit, chosen.checkpoints)
-    images = _images(data, chosen.images)
-    rows = measure(plan, seed, images, runs=runs, device=chosen.device, checkpoint=checkpoint)
-    if checkpoint:
-        for state in checkpoint.parent.glob(f"{checkpoint.stem}-*"):
-            state.unlink()
-    return {"setup": _setup(plan._replace(**LAYOUT.listed(plan, runs))), "runs": rows}
-
-
-def _checkpoint(unit: Unit, folder: Path | None) -> Path | None:
-    """Return where the state of a unit is kept, which is of these very runs."""
-    if folder is None:
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(json.dumps(unit).encode()).hexdigest()[:8]
-    return folder / "-".join([*map(str, unit.key.values()), f"{digest}.pt"])
+    return measure(plan, seed, _images(data, chosen.images), runs=runs, device=chosen.device)
 
 
 @cache
@@ -536,42 +475,18 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--data", nargs="+", choices=DATA, default=[*DATA], help="by default both")
     add("--networks", nargs="+", choices=_NETWORKS, default=_NETWORKS, help="by default all")
     add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
-    add("--checkpoints", type=Path, metavar="FOLDER", help="keep the state of an unfinished unit")
 
 
-def _prepare(chosen: argparse.Namespace, _: Callable) -> dict[str, Any]:
-    if chosen.images and len(chosen.data) > 1:
-        raise RunError("--images is for one data set: name it with --data")
-    return {}
-
-
-EXPERIMENT = _runs.Experiment(
-    layout=LAYOUT,
-    description="Train through private labels with every loss, and measure.",
-    actions={},
+EXPERIMENT = _run.Experiment(
+    "symmetric_loss",
+    "Train through private labels with every loss, and measure.",
     add_options=_add_options,
-    head=_head,
-    prepare=_prepare,
+    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
     list_units=_list_units,
     measure=_measure_unit,
+    lists=LISTS,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, or join what was measured; see ``--help``.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The command line; the process's own by default.
-
-    Returns
-    -------
-    int
-        0, or 1 after a message of what is wrong.
-    """
-    return _runs.main(EXPERIMENT, arguments)
-
+main = partial(_run.main, EXPERIMENT)
 
 if __name__ == "__main__":
-    sys.exit(_runs.start("symmetric_loss"))
+    sys.exit(_run.start("symmetric_loss"))

@@ -9,31 +9,21 @@ The reports of the other 10,000 choose its learning rate and when to stop: what 
 reports costs nothing more. Test images keep their true labels, and choose nothing.
 
 A *unit* is one seed; its *runs*, of every loss, epsilon and learning rate, are trained as
-ensembles, one a rate. What units share, and how several processes or machines measure them, is
-told in `_runs` and in `dpnotes.experiments.symmetric_loss`.
+ensembles, one a rate. `_run` has what is common to all files of results. Here a line has
 
-The file is JSON Lines (see `_units`), and `datasets.load_results` makes one document of it:
-
-    {"experiment": "ten_classes",
-     "cut": null, or in words what was left out of the whole grid,
-     "data": in words}
-    {"experiment": "ten_classes",
      "unit": {"seed": 0},
      "setup": {"epochs", "batch_size", "weight_decay", "precision", "evaluate_after": [..., epochs],
                "held_out", "losses", "epsilons", "learning_rates"},
-     "provenance": {"commit", "date", "device", "threads", ..., "seconds"},
      "runs": [{"loss": "cross entropy", "epsilon": 1.0 or null (true labels), "learning_rate": 0.01,
                "reported": [share of held-out reports that it names, after each epoch of
                             evaluate_after],
                "accuracy": [share of test images that it names],
-               "named": [classes that it gives to at least one test image in a hundred]}, ...]}
+               "named": [classes that it gives to at least one test image in a hundred]}, ...]
 
 `choose` takes the learning rate and the epoch of each loss by the held-out reports.
 """
 
 import argparse
-import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -48,8 +38,8 @@ from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
 from dpnotes._layers import Linear
-from dpnotes.experiments import _runs
-from dpnotes.experiments._units import Layout, RunError, Unit
+from dpnotes.experiments import _run
+from dpnotes.experiments._run import RunError, Unit
 from dpnotes.training._trainer import Trainer
 
 CLASSES = 10
@@ -276,7 +266,7 @@ def _train(
         if epoch in {*schedule.evaluate_after, schedule.epochs}:
             _evaluate(network, data, tests, truth, rows)
     rate = schedule.learning_rate
-    _runs.report(f"seed {seed}", f"learning rate {rate:g}, {len(runs)} runs, {epoch} epochs")
+    _run.report(f"seed {seed}: learning rate {rate:g}, {len(runs)} runs, {epoch} epochs")
     return rows
 
 
@@ -331,50 +321,33 @@ def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.ClassLos
 # The units.
 
 
-LAYOUT = Layout(
-    "ten_classes",
-    "runs",
-    names=("loss", "epsilon", "learning_rate"),
-    lists=("losses", "epsilons", "learning_rates"),
-)
+LISTS = (("losses", "loss"), ("epsilons", "epsilon"), ("learning_rates", "learning_rate"))
 
 
-def _plan(chosen: argparse.Namespace) -> Plan:
-    return SMALL if chosen.small else WHOLE
-
-
-def _setup(plan: Plan) -> dict[str, Any]:
+def _describe_setup(plan: Plan) -> dict[str, Any]:
     setup = asdict(plan.schedule)
     del setup["learning_rate"]
     setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
-    setup |= {name: getattr(plan, name) for name in ("held_out", *LAYOUT.lists)}
-    # Through JSON and back, so that it compares equal with what is read from a file.
-    return json.loads(json.dumps(setup))
-
-
-def _head(chosen: argparse.Namespace) -> dict[str, Any]:
-    return {"cut": CUT if chosen.small else None, "data": DATA}
+    return setup | {name: getattr(plan, name) for name in ("held_out", *dict(LISTS))}
 
 
 def _list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
-    plan = _plan(chosen)
-    seeds = min(plan.seeds, math.inf if chosen.seeds is None else chosen.seeds)
-    rows = tuple(run._asdict() for run in list_runs(plan))
-    return [Unit({"seed": seed}, _setup(plan), rows) for seed in range(int(seeds))]
+    plan = SMALL if chosen.small else WHOLE
+    rows = [run._asdict() for run in list_runs(plan)]
+    seeds = range(min(plan.seeds, chosen.seeds or plan.seeds))
+    return [Unit({"seed": seed}, _describe_setup(plan), rows) for seed in seeds]
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> dict[str, Any]:
+def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Measure those runs of a unit that the file lacks."""
-    runs = [Run(**row) for row in unit.rows]
+    plan, runs = SMALL if chosen.small else WHOLE, [Run(**row) for row in unit.rows]
     images = _images(chosen.images)
-    plan = _plan(chosen)
-    rows = measure(plan, unit.key["seed"], images, runs=runs, device=chosen.device)
-    return {"setup": _setup(plan._replace(**LAYOUT.listed(plan, runs))), "runs": rows}
+    return measure(plan, unit.key["seed"], images, runs=runs, device=chosen.device)
 
 
 @cache
 def _images(path: str | None) -> datasets.ImageData:
-    found = datasets.load_cifar10() if path is None else _runs.read_images(path)
+    found = datasets.load_cifar10() if path is None else _run.read_images(path)
     for name in ("y_train", "y_test"):
         if set(np.unique(getattr(found, name))) != set(range(CLASSES)):
             raise RunError(f"path must hold the ten classes of cifar10, got {path}")
@@ -385,33 +358,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", help="the images as one .npz (default: from dpnotes.datasets)")
 
 
-EXPERIMENT = _runs.Experiment(
-    layout=LAYOUT,
-    description="Train on all ten classes through private labels, and measure.",
-    actions={},
+EXPERIMENT = _run.Experiment(
+    "ten_classes",
+    "Train on all ten classes through private labels, and measure.",
     add_options=_add_options,
-    head=_head,
-    prepare=lambda chosen, call: {},
+    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
     list_units=_list_units,
     measure=_measure_unit,
+    lists=LISTS,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, or join what was measured; see ``--help``.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The command line; the process's own by default.
-
-    Returns
-    -------
-    int
-        0, or 1 after a message of what is wrong.
-    """
-    return _runs.main(EXPERIMENT, arguments)
-
+main = partial(_run.main, EXPERIMENT)
 
 if __name__ == "__main__":
-    sys.exit(_runs.start("ten_classes"))
+    sys.exit(_run.start("ten_classes"))
