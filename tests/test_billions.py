@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("torch")
 
 from dpnotes import randomized_response, unary_encoding
-from dpnotes.datasets import _gather
-from dpnotes.experiments import _reports, billions
-from dpnotes.experiments._reports import EPSILON, MECHANISMS, SEED, Block
+from dpnotes.datasets import _gather, load_results
+from dpnotes.experiments import _run, billions
+from dpnotes.experiments.billions import EPSILON, MECHANISMS, SEED, Block
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("--people", "40000", "--block", "10000")
@@ -50,30 +50,20 @@ def folder(tmp_path):
 # A block.
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_block_is_the_same_whoever_writes_it_and_its_chance_is_its_own(tmp_path, mechanism):
-    paths = [tmp_path / name for name in ("one.npy", "same.npy", "next.npy")]
-    for path, number in zip(paths, (3, 3, 4), strict=True):
-        _reports.write(path, Block(mechanism, 16, number, 1000))
-    one, same, following = (path.read_bytes() for path in paths)
-    assert one == same
-    assert one != following
-
-
 @pytest.mark.parametrize("number", [0, 7])
 def test_reports_are_drawn_by_the_package_from_a_branch_of_the_seed(number):
     def branch():
         rng = np.random.default_rng(np.random.SeedSequence(SEED).spawn(8)[number])
-        return rng, _reports.shares(5)[rng.integers(0, 1 << 16, 1000, dtype=np.uint16)]
+        return rng, billions.shares(5)[rng.integers(0, 1 << 16, 1000, dtype=np.uint16)]
 
     rng, truths = branch()
     direct = randomized_response.privatize(truths, EPSILON, categories=5, rng=rng)
-    drawn = _reports.draw(Block("randomized response", 5, number, 1000))
+    drawn = billions.draw(Block("randomized response", 5, number, 1000))
     np.testing.assert_array_equal(drawn, [truths, direct])
     rng, truths = branch()
     bits = unary_encoding.encode(truths.tolist(), range(5))
     bits = unary_encoding.perturb(bits, *unary_encoding.probabilities(EPSILON), rng=rng)
-    kept, packed = _reports.draw(Block("unary encoding", 5, number, 1000))
+    kept, packed = billions.draw(Block("unary encoding", 5, number, 1000))
     np.testing.assert_array_equal(kept, truths)
     np.testing.assert_array_equal(np.unpackbits(packed, axis=1, count=5), bits)
 
@@ -81,7 +71,7 @@ def test_reports_are_drawn_by_the_package_from_a_branch_of_the_seed(number):
 @pytest.mark.parametrize("categories", [2, 3, 16, 256])
 def test_people_are_in_a_category_in_proportion_to_one_over_its_place(categories):
     weights = 1 / np.arange(1, categories + 1)
-    found = np.bincount(_reports.shares(categories), minlength=categories) / (1 << 16)
+    found = np.bincount(billions.shares(categories), minlength=categories) / (1 << 16)
     np.testing.assert_allclose(found, weights / weights.sum(), atol=2 / (1 << 16))
 
 
@@ -90,7 +80,7 @@ def test_packed_bits_are_counted_as_the_bits_that_they_hold(categories):
     bits = np.random.default_rng(0).integers(0, 2, (300, categories), dtype=np.uint8)
     packed = np.packbits(bits, axis=1)
     assert packed.nbytes == 300 * -(-categories // 8)
-    found = _reports.tally(packed, "unary encoding", categories)
+    found = billions.tally(packed, "unary encoding", categories)
     np.testing.assert_array_equal(found, bits.sum(axis=0))
 
 
@@ -98,11 +88,11 @@ def test_packed_bits_are_counted_as_the_bits_that_they_hold(categories):
 def test_collecting_takes_the_memory_of_a_block_however_many_there_are(folder, mechanism):
     blocks = [Block(mechanism, 16, number, 50_000) for number in range(12)]
     for block in blocks:
-        _reports.write(_reports.path_of(folder, block), block)
+        billions.write(billions.path_of(folder, block), block)
 
     def peak(blocks):
         tracemalloc.start()
-        total = sum(_reports.count(_reports.path_of(folder, block), block) for block in blocks)
+        total = sum(billions.count(billions.path_of(folder, block), block) for block in blocks)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert total.sum() > 0
@@ -114,12 +104,6 @@ def test_collecting_takes_the_memory_of_a_block_however_many_there_are(folder, m
     assert peak(blocks) < 25 * 50_000
 
 
-def test_where_the_system_does_not_say_how_much_memory_there_is_none(monkeypatch, tmp_path):
-    assert _reports.memory()["most_mb"] >= _reports.memory()["taken_mb"] > 0
-    monkeypatch.setattr(_reports, "_STATUS", tmp_path / "none")
-    assert _reports.memory() == {"taken_mb": None, "most_mb": None}
-
-
 # The run.
 
 
@@ -128,14 +112,14 @@ def test_the_counts_of_blocks_are_those_of_all_reports_in_one_pass(out, folder, 
     assert run("--out", out, "--folder", folder, *SMALL, "--categories", categories) == 0
     found = counts(out)
     blocks = [Block("randomized response", categories, number, 10_000) for number in range(4)]
-    truths, reports = map(np.concatenate, zip(*map(_reports.draw, blocks), strict=True))
+    truths, reports = map(np.concatenate, zip(*map(billions.draw, blocks), strict=True))
     direct = found["randomized response", categories]
     assert direct["people"] == 40_000
     assert direct["truth"] == np.bincount(truths, minlength=categories).tolist()
     assert direct["estimate"] == pytest.approx(
         randomized_response.estimate(reports, EPSILON, categories=categories)
     )
-    bits = [_reports.draw(block._replace(mechanism="unary encoding"))[1] for block in blocks]
+    bits = [billions.draw(block._replace(mechanism="unary encoding"))[1] for block in blocks]
     bits = np.unpackbits(np.concatenate(bits), axis=1, count=categories)
     p, q = unary_encoding.probabilities(EPSILON)
     unary = found["unary encoding", categories]
@@ -221,10 +205,28 @@ def test_what_cannot_be_run_is_said_in_a_line(out, folder, capsys, words, messag
 
 def test_the_small_run_is_a_part_of_the_whole():
     def keys(*words):
-        chosen = billions._runs.parser(billions.EXPERIMENT).parse_args(["--out", "x", *words])
+        chosen = _run.make_parser(billions.EXPERIMENT).parse_args(["--out", "x", *words])
         return [str(unit) for unit in billions.list_units(chosen, {})]
 
     assert len(keys()) == 200
     assert len(keys("--small")) == 4
     assert set(keys("--small")) < set(keys())
     assert len(keys("--small", "--people", "30000000")) == 6
+
+
+# What was measured.
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_billion_people_were_counted_in_blocks_and_again_in_one_pass(mechanism):
+    results = load_results("billions")
+    found = [row for row in billions.summarize(results) if row["mechanism"] == mechanism]
+    [whole] = [row for row in found if row["people"] == 10**9]
+    assert sum(whole["truth"]) == 10**9
+    assert np.abs(whole["deviations"]).max() < 5
+    units = [unit for unit in results["units"] if unit["mechanism"] == mechanism]
+    passes = [unit["runs"][0]["counts"] for unit in units if unit["block"] == "all"]
+    assert passes == [whole["counts"]] * 2
+    # The memory at the last block is that of the first ones.
+    blocks = {u["block"]: u["runs"][-1]["taken_mb"] for u in units if u["setup"]["people"] == 10**7}
+    assert blocks[99] < 1.1 * max(blocks[number] for number in range(5))

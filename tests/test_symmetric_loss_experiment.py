@@ -1,10 +1,7 @@
 """The long experiment, on small grids and on noise that has the shape of images."""
 
-import argparse
 import json
 import math
-import pickle
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dpnotes import datasets, randomized_response, training  # noqa: E402
-from dpnotes.experiments import _digits, _runs  # noqa: E402
+from dpnotes.experiments import (  # noqa: E402
+    _digits,
+    _run,
+    ten_classes,
+)
 from dpnotes.experiments import symmetric_loss as experiment  # noqa: E402
-from dpnotes.experiments._units import RunError  # noqa: E402
+from dpnotes.experiments._run import RunError  # noqa: E402
 from dpnotes.experiments.symmetric_loss import (  # noqa: E402
     CORRECTED,
     LOSSES,
@@ -55,7 +56,6 @@ def small(monkeypatch):
     monkeypatch.setattr(experiment, "_images", lambda data, path: noise())
     mnist = PLAN._replace(data="mnist", seeds=1)
     monkeypatch.setattr(experiment, "WHOLE", (PLAN, mnist))
-    monkeypatch.setattr(experiment, "SMALL", (PLAN._replace(seeds=1, epsilons=(None,)),))
 
 
 def run(*words):
@@ -89,31 +89,6 @@ def test_the_whole_grid_is_the_one_that_was_asked_for():
     reference = {plan.data: plan.schedule for plan in experiment.WHOLE if plan.network == "cnn"}
     assert {s.learning_rate for s in reference.values()} == {1e-4}
     assert {data: s.weight_decay for data, s in reference.items()} == {"cifar10": 1e-4, "mnist": 0}
-
-
-def test_the_cut_says_what_it_leaves_out():
-    """Every difference between the grid and its cut is in the words that the file bears."""
-    whole = {(plan.data, plan.network): plan for plan in experiment.WHOLE}
-    small = {(plan.data, plan.network): plan for plan in experiment.SMALL}
-    assert set(small) <= set(whole)
-    assert set(whole) - set(small) == {("mnist", "cnn"), ("mnist", "convnet")}
-    assert "both networks on MNIST" in experiment.CUT
-    assert small["cifar10", "patches"] == whole["cifar10", "patches"]
-    assert "the patches on CIFAR-10 in full" in experiment.CUT
-    mnist = small["mnist", "patches"]
-    assert f"{mnist.seeds} seeds of 10 for {mnist.schedule.epochs} epochs" in experiment.CUT
-    assert mnist[3:6] == whole["mnist", "patches"][3:6]
-    for network in ("cnn", "convnet"):
-        plan = small["cifar10", network]
-        for left_out in [*set(LOSSES) - set(plan.losses)] + [
-            f"{epsilon:g}" for epsilon in set(experiment.EPSILONS) - set(plan.epsilons)
-        ]:
-            told = re.search(rf"\b{left_out}\b", experiment.CUT.partition("Left out")[2])
-            assert told, f"CUT must say that {left_out} is left out of {network}"
-        assert plan.schedule == replace(whole["cifar10", network].schedule, precision="bfloat16")
-        assert plan.objectives == ("auc",)
-        left = whole["cifar10", network].seeds - plan.seeds
-        assert f"{left} seeds of 10." in experiment.CUT.partition("Left out")[2]
 
 
 def test_runs_with_one_risk_are_neighbours_and_the_corrected_one_has_no_objective():
@@ -244,41 +219,39 @@ def test_metrics_are_those_of_their_definitions():
 # The file.
 
 
-def test_a_grid_is_measured_once_and_says_where_it_comes_from(small, tmp_path, capsys):
-    out = tmp_path / "new" / "results.jsonl"
+def test_a_grid_is_measured_and_a_loss_that_is_added_alone(small, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results.jsonl"
     assert run("--out", out) == 0
     document = read(out)
-    assert document["cut"] is None
-    assert set(document["data"]) == {"cifar10", "mnist"}
+    assert (document["cut"], set(document["data"])) == (None, {"cifar10", "mnist"})
     assert keys(document) == [("cifar10", "patches", s) for s in (0, 1)] + [("mnist", "patches", 0)]
     for unit in document["units"]:
         assert unit["setup"]["evaluate_after"] == [1, 2]
         assert unit["setup"]["losses"] == list(PLAN.losses)
-        assert unit["setup"]["epsilons"] == [1.0, None]
         assert len(unit["runs"]) == 10
-        assert {"commit", "date", "device", "seconds"} <= set(unit["provenance"])
     assert "cifar10, patches, seed 1: epoch 2/2" in capsys.readouterr().err
-    before = out.read_bytes()
-    assert run("--out", out) == 0
-    assert out.read_bytes() == before
-    assert capsys.readouterr().err == ""
-    # The same seed gives the same numbers, and parts joined are the whole.
-    parts = [tmp_path / f"{i}.jsonl" for i in (1, 2)]
-    for i, path in enumerate(parts, start=1):
-        run("--out", path, "--part", f"{i}/2")
-    joined = tmp_path / "joined.jsonl"
-    run("--out", joined, "--merge", *reversed(parts))
-    for ours, theirs in zip(read(joined)["units"], document["units"], strict=True):
-        assert {**ours, "provenance": None} == {**theirs, "provenance": None}
-
-
-def test_a_cut_is_named_and_never_mixed_with_the_whole(small, tmp_path, capsys):
-    cut = tmp_path / "cut.jsonl"
-    run("--small", "--out", cut)
-    assert read(cut)["cut"] == experiment.CUT
-    assert len(read(cut)["units"]) == 1
-    assert run("--out", cut, "--data", "mnist") == 1
-    assert "'cut' must be the same as in" in capsys.readouterr().err
+    monkeypatch.setitem(experiment.LOSSES, "half hinge", lambda z: LOSSES["hinge"](z) / 2)
+    wider = PLAN._replace(losses=(*PLAN.losses, "half hinge"))
+    monkeypatch.setattr(experiment, "WHOLE", (wider,))
+    assert run("--out", out, "--data", "cifar10") == 0
+    added = read(out)["units"][3:]
+    assert [unit["seed"] for unit in added] == [0, 1]
+    for unit in added:
+        assert {run["loss"] for run in unit["runs"]} == {"half hinge"}
+        assert unit["setup"]["losses"] == ["half hinge"]
+        assert unit["setup"]["objectives"] == ["ber", "auc"]
+        assert unit["setup"]["epsilons"] == [1.0, None]
+    both = {"units": [unit for unit in read(out)["units"] if unit["data"] == "cifar10"]}
+    rows = summarize(both, "auc")
+    expected = list_runs(wider.losses, wider.objectives, wider.epsilons)
+    assert {Run(r["loss"], r["objective"], r["epsilon"]) for r in rows} == set(expected)
+    assert [row["seeds"] for row in rows] == [2] * len(rows)
+    # The added loss is trained as it would be among all others.
+    whole = measure(wider, 0, noise())
+    named = {Run(row["loss"], row["objective"], row["epsilon"]): row for row in whole}
+    for row in added[0]["runs"]:
+        same = named[Run(row["loss"], row["objective"], row["epsilon"])]
+        np.testing.assert_allclose(row["auc"], same["auc"], atol=0.02)
 
 
 def test_images_of_one_file_are_for_one_data_set(tmp_path, capsys):
@@ -286,132 +259,17 @@ def test_images_of_one_file_are_for_one_data_set(tmp_path, capsys):
     assert "--images is for one data set" in capsys.readouterr().err
 
 
-def test_a_loss_that_is_added_is_measured_alone_and_beside_what_was_measured(
-    small, tmp_path, monkeypatch
-):
-    out, words = tmp_path / "results.jsonl", ["--data", "cifar10"]
-    run("--out", out, *words)
-    before = out.read_bytes()
-    monkeypatch.setitem(experiment.LOSSES, "half hinge", lambda z: LOSSES["hinge"](z) / 2)
-    wider = PLAN._replace(losses=(*PLAN.losses, "half hinge"))
-    monkeypatch.setattr(experiment, "WHOLE", (wider,))
-    assert run("--out", out, *words) == 0
-    assert out.read_bytes().startswith(before)
-    added = read(out)["units"][2:]
-    assert [unit["seed"] for unit in added] == [0, 1]
-    for unit in added:
-        assert {run["loss"] for run in unit["runs"]} == {"half hinge"}
-        assert unit["setup"]["losses"] == ["half hinge"]
-        assert unit["setup"]["objectives"] == ["ber", "auc"]
-        assert unit["setup"]["epsilons"] == [1.0, None]
-    rows = summarize(read(out), "auc")
-    assert [row["seeds"] for row in rows] == [2] * len(rows)
-    expected = list_runs(wider.losses, wider.objectives, wider.epsilons)
-    assert {Run(r["loss"], r["objective"], r["epsilon"]) for r in rows} == set(expected)
-    # The added loss is trained as it would be among all others.
-    whole = measure(wider, 0, noise())
-    named = {Run(row["loss"], row["objective"], row["epsilon"]): row for row in whole}
-    for row in added[0]["runs"]:
-        same = named[Run(row["loss"], row["objective"], row["epsilon"])]
-        assert row["flipped"] == same["flipped"]
-        np.testing.assert_allclose(row["auc"], same["auc"], atol=0.02)
-
-
-def test_another_set_up_of_a_network_is_another_unit_and_never_averaged_with_it(
-    small, tmp_path, monkeypatch
-):
-    out, words = tmp_path / "results.jsonl", ["--data", "cifar10", "--seeds", 1]
-    run("--out", out, *words)
-    other = PLAN._replace(schedule=replace(BRIEF, learning_rate=0.02))
-    monkeypatch.setattr(experiment, "WHOLE", (other,))
-    run("--out", out, *words)
-    units = read(out)["units"]
-    assert [unit["setup"]["learning_rate"] for unit in units] == [0.01, 0.02]
-    assert [unit["seed"] for unit in units] == [0, 0]
-    message = r"\('cifar10', 'patches'\) must come from one set-up"
+def test_runs_that_were_trained_in_different_ways_are_never_averaged():
+    units = [unit(0, [0.1, 0.2]), unit(1, [0.1, 0.2])]
+    units[1]["setup"] = {**units[1]["setup"], "learning_rate": 0.02}
+    message = r"\('mnist', 'cnn'\) must come from one set-up"
     with pytest.raises(ValueError, match=message):
         summarize({"units": units}, "auc")
-    # Nor are other seeds: what was trained in another way is another quantity.
-    units[1]["seed"] = 1
-    with pytest.raises(ValueError, match=message):
-        summarize({"units": units}, "auc")
-    assert {row["seeds"] for row in summarize({"units": units[:1]}, "auc")} == {1}
 
 
 def test_a_run_that_is_there_twice_is_not_averaged():
     with pytest.raises(ValueError, match="must be there once for seed 0"):
         summarize({"units": [unit(0, [0.1, 0.2]), unit(0, [0.1, 0.2])]}, "auc")
-
-
-def test_a_unit_that_was_killed_goes_on_from_its_checkpoint(small, tmp_path, monkeypatch):
-    out, again, folder = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "states"
-    words = ["--data", "mnist", "--checkpoints", folder]
-    run("--out", out, *words)
-    assert list(folder.iterdir()) == []
-    seen = []
-
-    def kill(unit, progress):
-        seen.append(progress)
-        if len(seen) == 1:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(_runs, "report", kill)
-    with pytest.raises(KeyboardInterrupt):
-        run("--out", again, *words)
-    assert [path.name[:16] for path in folder.iterdir()] == ["mnist-patches-0-"]
-    assert read(again)["units"] == []
-    run("--out", again, *words)
-    assert [line[:9] for line in seen] == ["epoch 1/2", "epoch 2/2"]
-    assert read(again)["units"][0]["runs"] == read(out)["units"][0]["runs"]
-
-
-def test_a_network_trains_some_runs_after_the_others_each_with_its_checkpoint(
-    tmp_path, monkeypatch
-):
-    images = noise(32, tests=10)
-    plan = PLAN._replace(network="convnet", losses=("hinge", "ramp"), objectives=("auc",))
-    state = tmp_path / "state.pt"
-    assert len(list_runs(plan.losses, plan.objectives, plan.epsilons)) == 4
-    rows = measure(plan, 0, images, checkpoint=state)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["state-0.pt", "state-3.pt"]
-    # Nothing is trained again.
-    monkeypatch.setattr("dpnotes.training.ensemble.Trainer.run_epoch", None)
-    assert measure(plan, 0, images, checkpoint=state) == rows
-    parts = experiment._parts("convnet", rows, "cuda", None)
-    assert list(parts) == [(rows, None)]
-
-
-def test_no_checkpoint_of_a_network_outlives_its_unit(tmp_path, monkeypatch):
-    plan = PLAN._replace(network="convnet", losses=("hinge", "ramp"), objectives=("auc",))
-    monkeypatch.setattr(experiment, "_plans", lambda chosen: [plan])
-    monkeypatch.setattr(experiment, "_images", lambda data, path: noise(32, tests=10))
-    runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
-    key = {"data": plan.data, "network": plan.network, "seed": 0}
-    unit = experiment.Unit(key, experiment._setup(plan), tuple(run._asdict() for run in runs))
-    chosen = argparse.Namespace(checkpoints=tmp_path / "states", device="cpu", images=None)
-    found = experiment._measure_unit(unit, chosen, None)
-    assert len(found["runs"]) == len(runs) == 4
-    assert list(chosen.checkpoints.iterdir()) == []
-
-
-def test_a_gpu_trains_in_bfloat16():
-    words = {"small": False, "data": ["cifar10"], "networks": ["cnn"], "seeds": 1}
-    for device, precision in (("cuda", "bfloat16"), ("cpu", "float32")):
-        chosen = argparse.Namespace(device=device, **words)
-        [unit] = experiment._list_units(chosen, {})
-        assert unit.key == {"data": "cifar10", "network": "cnn", "seed": 0}
-        [plan] = experiment._plans(chosen)
-        assert plan.schedule == replace(experiment.WHOLE[0].schedule, precision=precision)
-        assert unit.setup["precision"] == precision
-
-
-def test_any_process_can_be_handed_any_unit():
-    chosen = experiment._runs.parser(experiment.EXPERIMENT).parse_args(["--out", "x"])
-    asked = experiment._list_units(chosen, {})[7]
-    measure, again, words = pickle.loads(
-        pickle.dumps((experiment.EXPERIMENT.measure, asked, chosen))
-    )
-    assert (measure, again, words) == (experiment._measure_unit, asked, chosen)
 
 
 def unit(seed, auc, *, epsilon=0.5):
@@ -486,24 +344,22 @@ def test_an_interval_is_students_and_a_table_rounds_its_width_up():
 # What was measured.
 
 
-def test_the_committed_results_are_all_of_the_grid_that_they_name():
-    results = datasets.load_results("symmetric_loss")
-    assert {name: results[name] for name in ("experiment", "data")} == {
-        **{"experiment": "symmetric_loss", "data": experiment.DATA}
-    }
-    plans = experiment.WHOLE if results["cut"] is None else experiment.SMALL
-    assert results["cut"] in (None, experiment.CUT)
-    expected = {
-        (plan.data, plan.network, seed): plan for plan in plans for seed in range(plan.seeds)
-    }
-    assert sorted(expected) == keys(results)
-    for unit, plan in zip(results["units"], (expected[k] for k in keys(results)), strict=True):
-        assert unit["provenance"]["commit"] != "unknown"
-        assert unit["setup"] == experiment._setup(plan) | {"precision": unit["setup"]["precision"]}
-        runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
-        assert [Run(r["loss"], r["objective"], r["epsilon"]) for r in unit["runs"]] == runs
-        assert all(
-            len(r[metric]) == len(unit["setup"]["evaluate_after"])
-            for r in unit["runs"]
-            for metric in ("accuracy", "median_accuracy", "ber", "auc")
-        )
+@pytest.mark.parametrize("module", [experiment, ten_classes], ids=lambda module: module.__name__)
+def test_the_committed_results_are_all_of_the_grid_that_they_name(module):
+    name = module.EXPERIMENT.name
+    path = datasets._SHIPPED / "results" / f"{name}.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert (lines[0]["cut"], lines[0]["data"]) == (module.CUT, module.DATA)
+    chosen = _run.make_parser(module.EXPERIMENT).parse_args(["--small", "--out", str(path)])
+    assert _run.list_lacking(module.EXPERIMENT, chosen, lines) == []
+    assert len(lines) == 1 + len(module.EXPERIMENT.list_units(chosen, {}))
+
+
+def test_a_gpu_trains_in_bfloat16():
+    words = ["--out", "x", "--networks", "cnn", "--seeds", "1"]
+    for device, precision in (("cuda", "bfloat16"), ("cpu", "float32")):
+        asked = [*words, "--device", device]
+        chosen = _run.make_parser(experiment.EXPERIMENT).parse_args(asked)
+        units = experiment.EXPERIMENT.list_units(chosen, {})
+        assert [unit.key["data"] for unit in units] == ["cifar10", "mnist"]
+        assert {unit.setup["precision"] for unit in units} == {precision}

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from dpnotes import datasets, randomized_response, training  # noqa: E402
 from dpnotes.experiments import _digits  # noqa: E402
 from dpnotes.experiments import ten_classes as experiment  # noqa: E402
-from dpnotes.experiments._units import RunError  # noqa: E402
+from dpnotes.experiments._run import RunError  # noqa: E402
 from dpnotes.experiments.ten_classes import (  # noqa: E402
     CORRECTED,
     LOSSES,
@@ -42,32 +42,6 @@ def noise(n=100, *, tests=50):
         for y in labels
     ]
     return datasets.ImageData(pixels[0], labels[0], pixels[1], labels[1])
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Let the whole grid and its cut be tiny ones on noise."""
-    monkeypatch.setattr(experiment, "_images", lambda path: noise())
-    monkeypatch.setattr(experiment, "WHOLE", PLAN)
-    monkeypatch.setattr(experiment, "SMALL", PLAN._replace(seeds=1))
-
-
-def run(*words):
-    return experiment.main([str(word) for word in words])
-
-
-def read(path):
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return datasets._gather(lines)
-
-
-def test_the_cut_says_what_it_leaves_out():
-    whole, small = experiment.WHOLE, experiment.SMALL
-    assert small._replace(schedule=whole.schedule, seeds=whole.seeds) == whole
-    assert replace(small.schedule, epochs=20, evaluate_after=(1, 2, 5, 10, 20)) == whole.schedule
-    assert (small.schedule.epochs, set(whole.losses)) == (10, {*LOSSES, CORRECTED})
-    told = f"the epochs after the tenth of {whole.schedule.epochs}, and all seeds but the first "
-    assert experiment.CUT.endswith(f"{told}{small.seeds} of {whole.seeds}.")
 
 
 def test_every_combination_is_run_and_neighbours_with_one_loss_are_computed_together():
@@ -169,31 +143,19 @@ def test_a_run_that_diverges_is_named(monkeypatch):
         measure(plan, 0, noise())
 
 
-def test_a_grid_is_measured_once_and_a_loss_that_is_added_alone(small, tmp_path, monkeypatch):
+def test_a_grid_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "_images", lambda path: noise())
+    monkeypatch.setattr(experiment, "WHOLE", PLAN)
     out = tmp_path / "results.jsonl"
-    assert run("--out", out, "--seeds", 1) == 0
-    assert run("--out", out) == 0
-    document = read(out)
-    assert document["cut"] is None
-    assert document["data"] == experiment.DATA
-    assert [unit["seed"] for unit in document["units"]] == [0, 1]
-    for unit in document["units"]:
+    assert experiment.main(["--out", str(out)]) == 0
+    head, *units = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert (head["cut"], head["data"]) == (None, experiment.DATA)
+    assert [unit["unit"] for unit in units] == [{"seed": 0}, {"seed": 1}]
+    for unit in units:
         assert unit["setup"]["evaluate_after"] == [1, 2]
         assert "learning_rate" not in unit["setup"]
         named = [Run(r["loss"], r["epsilon"], r["learning_rate"]) for r in unit["runs"]]
         assert named == list_runs(PLAN)
-    before = out.read_bytes()
-    assert run("--out", out) == 0
-    assert out.read_bytes() == before
-    wider = PLAN._replace(losses=(*PLAN.losses, "unhinged"), seeds=1)
-    monkeypatch.setattr(experiment, "WHOLE", wider)
-    assert run("--out", out) == 0
-    added = read(out)["units"][-1]
-    assert {row["loss"] for row in added["runs"]} == {"unhinged"}
-    assert (added["seed"], added["setup"]["losses"]) == (0, ["unhinged"])
-    cut = tmp_path / "cut.jsonl"
-    run("--small", "--out", cut)
-    assert read(cut)["cut"] == experiment.CUT
 
 
 def test_images_may_come_from_a_file_that_has_all_classes(tmp_path):
@@ -237,21 +199,6 @@ def test_rate_and_epoch_are_chosen_by_reports_and_the_truth_is_hindsight():
     ] * 2
     with pytest.raises(ValueError, match="by must be one of 'reported', 'accuracy', got 'named'"):
         choose({"units": units}, by="named")
-
-
-def test_the_committed_results_are_all_of_the_grid_that_they_name():
-    results = datasets.load_results("ten_classes")
-    assert results["cut"] in (None, experiment.CUT)
-    plan = experiment.WHOLE if results["cut"] is None else experiment.SMALL
-    assert results["data"] == experiment.DATA
-    assert sorted(unit["seed"] for unit in results["units"]) == list(range(plan.seeds))
-    for unit in results["units"]:
-        assert unit["provenance"]["commit"] != "unknown"
-        assert unit["setup"] == experiment._setup(plan)
-        named = [Run(r["loss"], r["epsilon"], r["learning_rate"]) for r in unit["runs"]]
-        assert named == list_runs(plan)
-        epochs = len(unit["setup"]["evaluate_after"])
-        assert all(len(r[name]) == epochs for r in unit["runs"] for name in experiment._MEASURED)
 
 
 def test_the_committed_results_say_what_the_page_says():

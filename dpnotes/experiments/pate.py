@@ -520,9 +520,8 @@ def _list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit
 def _measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> list[dict]:
     """Measure those settings of a seed that the file lacks, and their costs where that can be."""
     settings = [_setting_of(row) for row in unit.rows]
-    records = measure(
-        _images(chosen.images), votes, settings, unit.key["seed"], device=chosen.device
-    )
+    images, seed = _images(chosen.images), unit.key["seed"]
+    records = measure(images, votes, settings, seed, plan=STUDENT, device=chosen.device)
     if find_spec("dp_accounting") is None:
         _run.report("no costs, as dp-accounting is missing; add them by `account_anew`")
         return records

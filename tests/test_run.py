@@ -1,0 +1,384 @@
+"""The runner of long measurements: a line a unit, here, in processes and on a cluster."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dpnotes import datasets  # noqa: E402
+from dpnotes.audit import pairs_by_replacement, report  # noqa: E402
+from dpnotes.experiments import _run  # noqa: E402
+from dpnotes.experiments._run import RunError, Unit  # noqa: E402
+
+HEAD = {"experiment": "toy", "cut": None}
+
+
+def learn(seed):
+    """Descend a gradient: a number that another order of adding up would change."""
+    rng = np.random.default_rng(np.random.SeedSequence(7).spawn(20)[seed])
+    x = torch.from_numpy(rng.normal(size=(300, 20)).astype(np.float32))
+    labels, weights = torch.sign(x[:, 0]), torch.zeros(20, requires_grad=True)
+    for _ in range(10):
+        risk = torch.log1p(torch.exp(-labels * (x @ weights))).mean()
+        [slope] = torch.autograd.grad(risk, weights)
+        weights = (weights - slope).detach().requires_grad_()
+    return float(weights.detach().double().sum())
+
+
+def list_units(chosen, shared):
+    names = list(chosen.names)
+    setup = {"epochs": chosen.epochs, "names": names}
+    rows = [{"name": name} for name in names]
+    return [Unit({"seed": seed}, setup, rows) for seed in range(chosen.seeds or 5)]
+
+
+def measure(unit, chosen, basis):
+    """Measure a unit; some of them fail, or kill the process that measures them."""
+    seed, died = unit.key["seed"], chosen.out.with_name("died")
+    if seed in chosen.failing:
+        raise ZeroDivisionError("no such half")
+    if seed == chosen.deadly and not (died.exists() and chosen.once):
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [{**row, "learned": learn(seed), "basis": basis} for row in unit.rows]
+
+
+def add_options(parser):
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--names", default="a")
+    parser.add_argument("--failing", type=int, nargs="*", default=())
+    parser.add_argument("--deadly", type=int)
+    parser.add_argument("--once", action="store_true")
+
+
+TOY = _run.Experiment(
+    "toy",
+    "Learn a little.",
+    add_options=add_options,
+    head=lambda chosen: {"cut": "half" if chosen.small else None},
+    list_units=list_units,
+    measure=measure,
+    prepare=lambda chosen, shared: ({"prepared": True}, 0.5),
+    lists=(("names", "name"),),
+)
+
+
+def run(*words, experiment=TOY):
+    return _run.main(experiment, [str(word) for word in words])
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def seeds(path):
+    return [line["unit"]["seed"] for line in read(path) if "unit" in line]
+
+
+def measured(path):
+    """Return all that a file says, but when and where."""
+    kept = [{k: v for k, v in line.items() if k != "provenance"} for line in read(path)]
+    return sorted(kept, key=lambda line: line.get("unit", {}).get("seed", -1))
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "new" / "results.jsonl"
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Return the results of one process."""
+    out = tmp_path_factory.mktemp("alone") / "results.jsonl"
+    assert run("--out", out) == 0
+    return out
+
+
+# A unit is a line.
+
+
+def test_a_unit_is_a_line_that_looks_like_the_recorded_ones(alone):
+    head, prepared, first, *_ = read(alone)
+    assert (head, prepared) == (HEAD, {"experiment": "toy", "prepared": True})
+    assert first["unit"] == {"seed": 0}
+    assert first["setup"] == {"epochs": 1, "names": ["a"]}
+    assert first["runs"] == [{"name": "a", "learned": learn(0), "basis": 0.5}]
+    for name in ("symmetric_loss", "ten_classes", "billions"):
+        recorded = read(datasets._SHIPPED / "results" / f"{name}.jsonl")[1]
+        assert list(first) == list(recorded)
+        assert list(first["provenance"]) == list(recorded["provenance"])
+    assert seeds(alone) == [0, 1, 2, 3, 4]
+
+
+def test_a_second_start_does_nothing_and_prepares_nothing(alone, capsys):
+    def fail(*_):
+        raise RunError("it was asked to")
+
+    before = alone.read_bytes()
+    assert run("--out", alone, experiment=TOY._replace(prepare=fail)) == 0
+    assert alone.read_bytes() == before
+    assert capsys.readouterr().err == ""
+
+
+def test_rows_that_are_new_are_measured_alone_and_the_old_lines_stay(out):
+    run("--out", out, "--seeds", 2, "--names", "ab")
+    before = out.read_bytes()
+    run("--out", out, "--seeds", 2, "--names", "abc")
+    assert out.read_bytes().startswith(before)
+    added = read(out)[4:]
+    assert [line["unit"]["seed"] for line in added] == [0, 1]
+    assert {line["setup"]["names"][0] for line in added} == {"c"}
+    assert [[row["name"] for row in line["runs"]] for line in added] == [["c"], ["c"]]
+
+
+def test_units_of_another_set_up_stand_beside_the_old_ones(out):
+    for epochs in (1, 2, 1):
+        run("--out", out, "--seeds", 2, "--epochs", epochs)
+    found = [(line["unit"]["seed"], line["setup"]["epochs"]) for line in read(out)[2:]]
+    assert found == [(0, 1), (1, 1), (0, 2), (1, 2)]
+
+
+def test_a_unit_that_fails_is_told_and_costs_no_other(alone, out, capsys):
+    assert run("--out", out, "--failing", 0, 3) == 1
+    said = capsys.readouterr().err
+    assert "seed 0: failed, ZeroDivisionError: no such half\n" in said
+    assert said.endswith("toy: 2 of 5 units failed; the file has the others\n")
+    assert seeds(out) == [1, 2, 4]
+    assert run("--out", out) == 0
+    assert seeds(out) == [1, 2, 4, 0, 3]
+    assert measured(out) == measured(alone)
+
+
+def test_a_number_that_is_none_is_not_written(out):
+    broken = TOY._replace(measure=lambda *_: [{"name": "a", "learned": float("nan")}])
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        run("--out", out, experiment=broken)
+    assert seeds(out) == []
+
+
+# What is cut off, and what is damaged.
+
+
+@pytest.mark.parametrize("length", [1, 100, -2])
+def test_a_last_line_that_was_cut_off_is_measured_again(alone, out, capsys, length):
+    lines = alone.read_bytes().splitlines(keepends=True)
+    out.parent.mkdir()
+    out.write_bytes(b"".join(lines[:-1]) + lines[-1][:length])
+    assert run("--out", out, "--check") == 1
+    assert capsys.readouterr().out == f"{out} lacks 1 units\nseed 4\n"
+    assert run("--out", out) == 0
+    assert "the last line was cut off; its unit is measured again" in capsys.readouterr().err
+    assert out.read_bytes().startswith(b"".join(lines[:-1]))
+    assert measured(out) == measured(alone)
+
+
+def test_a_last_line_that_lacks_its_end_alone_is_kept(alone, out):
+    out.parent.mkdir()
+    out.write_bytes(alone.read_bytes()[:-1])
+    assert run("--out", out, "--seeds", 6) == 0
+    assert seeds(out) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"{", b"null", b"[1]", b"\xff\xfe", b'{"a": 1} {"a": 1}', b'{"experiment": "b"}']
+)
+def test_a_damaged_line_is_refused_with_its_number(alone, out, capsys, damaged):
+    lines = alone.read_bytes().splitlines(keepends=True)
+    out.parent.mkdir()
+    out.write_bytes(b"".join([lines[0], damaged + b"\n", *lines[1:]]))
+    before = out.read_bytes()
+    assert run("--out", out) == 1
+    assert "results.jsonl, line 2: " in capsys.readouterr().err
+    assert out.read_bytes() == before
+
+
+# The command line.
+
+
+def test_machines_measure_a_part_each_into_files_that_are_read_as_one(alone, out, monkeypatch):
+    monkeypatch.setattr(datasets, "_SHIPPED", out.parent)
+    folder = out.parent / "results"
+    for number in (1, 2):
+        run("--out", folder / f"toy-{number}.jsonl", "--part", f"{number}/2")
+    assert [seeds(folder / f"toy-{number}.jsonl") for number in (1, 2)] == [[0, 2, 4], [1, 3]]
+    joined = datasets.load_results("toy")
+    (folder / "toy.jsonl").write_bytes(alone.read_bytes())
+    for path in folder.glob("toy-*"):
+        path.rename(folder / "other")
+    whole = datasets.load_results("toy")
+    for document in (joined, whole):
+        document["units"].sort(key=lambda unit: unit["seed"])
+        for unit in document["units"]:
+            del unit["provenance"]
+    assert joined == whole
+    run("--small", "--out", folder / "toy-3.jsonl")
+    with pytest.raises(ValueError, match="the files must agree in what all units share"):
+        datasets.load_results("toy")
+
+
+def test_a_cut_is_never_mixed_with_the_whole(alone, capsys):
+    before = alone.read_bytes()
+    assert run("--small", "--out", alone) == 1
+    assert "must have the 'cut' that is asked for, and has another" in capsys.readouterr().err
+    assert alone.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"--part={part}" for part in ("0/2", "3/2", "1", "a/b", "-1/2", "1/2/3")),
+        *(f"--seeds={count}" for count in ("0", "-1", "1.5")),
+        *("--jobs=0", "--device=cuda:99", "--device=abacus"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused_before_anything_is_done(out, words):
+    with pytest.raises(SystemExit) as stopped:
+        run("--out", out, words)
+    assert stopped.value.code == 2
+    assert not out.parent.exists()
+
+
+def test_images_of_one_file_are_read_and_a_file_that_holds_none_is_refused(tmp_path):
+    path = tmp_path / "images.npz"
+    parts = {name: np.full(2, 7) for name in datasets.ImageData._fields}
+    np.savez(path, **parts)
+    assert _run.read_images(path).y_test.tolist() == [7, 7]
+    whole = path.read_bytes()
+    np.savez(path, **{**parts, "x_train": np.array([print], dtype=object)})
+    for content in (path.read_bytes(), whole[:100], b"", b"text"):
+        path.write_bytes(content)
+        with pytest.raises(RunError, match=r"images\.npz must be an archive with x_train"):
+            _run.read_images(path)
+
+
+def test_what_stops_every_unit_is_said_in_a_line(out, capsys):
+    def absent(*_):
+        raise datasets.DatasetUnavailable("fetch it with ...")
+
+    assert run("--out", out, experiment=TOY._replace(measure=absent)) == 1
+    assert capsys.readouterr().err.endswith(".toy: fetch it with ...\n")
+
+
+def test_an_experiment_that_is_started_as_a_script_has_names_that_workers_know(out):
+    """What is defined in __main__ is another thing in another process."""
+    code = f"""
+import runpy, sys
+from dpnotes.experiments import _run
+_run._measure = lambda experiment, chosen: print(experiment.measure.__module__)
+sys.argv = ["x", "--out", {str(out)!r}]
+runpy.run_module("dpnotes.experiments.pate", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "dpnotes.experiments.pate\n", done.stderr
+
+
+# Several processes.
+
+
+def test_two_processes_measure_what_one_does_and_go_on_where_one_has_died(alone, out, capsys):
+    assert run("--out", out, "--jobs", 2, "--seeds", 3) == 0
+    assert run("--out", out, "--jobs", 2, "--deadly", 3) == 1
+    assert "A worker process managed by the executor was unexpectedly" in capsys.readouterr().err
+    done = out.read_bytes()
+    assert {0, 1, 2} <= set(seeds(out)) <= {0, 1, 2, 4}
+    assert run("--out", out) == 0
+    assert out.read_bytes().startswith(done)
+    assert measured(out) == measured(alone)
+
+
+@contextmanager
+def cluster():
+    """Start a scheduler and two worker processes, each with a thread."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    ) as started:
+        yield started
+
+
+def noisy_count(records, *, rng):
+    return sum(records) + int(rng.integers(3))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_cluster_measures_what_one_process_does_though_a_worker_dies(alone, out, capfd):
+    import distributed
+    import joblib
+
+    audit = partial(
+        report, noisy_count, 0.5, pairs_by_replacement([0, 1, 1], [0, 1]), trials=300, rng=3
+    )
+    with cluster() as started:
+        words = ("--out", out, "--scheduler", started.scheduler_address)
+        assert run(*words, "--failing", 0, "--deadly", 2, "--once") == 1
+        assert out.with_name("died").exists()
+        assert "seed 0: failed, ZeroDivisionError: no such half\n" in capfd.readouterr().err
+        assert sorted(seeds(out)) == [1, 2, 3, 4]
+        assert run(*words) == 0
+        assert measured(out) == measured(alone)
+        with distributed.Client(started), joblib.parallel_config(backend="dask"):
+            assert audit(jobs=2) == audit(jobs=1)
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_unit_that_kills_each_worker_is_named_and_costs_no_other(out, capfd):
+    with cluster() as started:
+        assert run("--out", out, "--scheduler", started.scheduler_address, "--deadly", 2) == 1
+    assert "seed 2: failed, KilledWorker: " in capfd.readouterr().err
+    assert sorted(seeds(out)) == [0, 1, 3, 4]
+
+
+def sleep(unit, chosen, basis):
+    if unit.key["seed"] > 1:
+        time.sleep(600)
+    return measure(unit, chosen, basis)
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_scheduler_that_goes_away_leaves_a_file_that_a_second_start_completes(alone, out):
+    done = []
+    with cluster() as started:
+        words = ("--out", out, "--scheduler", started.scheduler_address)
+        slow = TOY._replace(measure=sleep)
+        thread = threading.Thread(target=lambda: done.append(run(*words, experiment=slow)))
+        thread.start()
+        end = time.monotonic() + 60
+        while not out.exists() or len(seeds(out)) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    thread.join(60)
+    assert done == [1]
+    before = out.read_bytes()
+    assert run("--out", out) == 0
+    assert out.read_bytes().startswith(before)
+    assert measured(out) == measured(alone)
+
+
+def test_a_scheduler_that_is_not_there_and_an_extra_that_is_missing_are_named(
+    out, capfd, monkeypatch
+):
+    pytest.importorskip("distributed")
+    for address in ("nonsense://host:8786", "tcp://127.0.0.1:port"):
+        assert run("--out", out, "--scheduler", address) == 1
+        assert f"no Dask scheduler answers at {address!r}" in capfd.readouterr().err
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert run("--out", out, "--scheduler", "tcp://127.0.0.1:8786") == 1
+    assert "--scheduler needs Dask: pip install dpnotes[cluster]" in capfd.readouterr().err
+    assert seeds(out) == []
