@@ -3,6 +3,8 @@
 import json
 import logging
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +12,8 @@ import threading
 import time
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -382,3 +386,32 @@ def test_a_scheduler_that_is_not_there_and_an_extra_that_is_missing_are_named(
     assert run("--out", out, "--scheduler", "tcp://127.0.0.1:8786") == 1
     assert "--scheduler needs Dask: pip install dpnotes[cluster]" in capfd.readouterr().err
     assert seeds(out) == []
+
+
+def test_each_command_of_the_page_on_clusters_has_the_options_that_it_names():
+    pytest.importorskip("distributed")
+    from distributed.cli import dask_scheduler, dask_worker
+
+    page = Path(__file__).parents[1] / "book" / "use" / "cluster.ipynb"
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells)
+    start = re.compile(
+        r"(dask (?:scheduler|worker)|python -m dpnotes\.experiments\.\w+)( [^&;\n]*)"
+    )
+    found = [
+        match.groups()
+        for match in start.finditer("\n".join(re.findall(r"```sh(.*?)```", text, re.S)))
+    ]
+    assert len(found) == 16
+    for command, options in found:
+        words = ["cpu" if word == "cuda" else word for word in shlex.split(options)]
+        if command.startswith("python"):
+            module = import_module(command.split()[-1])
+            chosen = _run.make_parser(module.EXPERIMENT).parse_args(words)
+            assert chosen.scheduler.startswith("tcp://")
+            continue
+        main = {"scheduler": dask_scheduler, "worker": dask_worker}[command.split()[-1]].main
+        known = {name for option in main.params for name in option.opts + option.secondary_opts}
+        # A worker takes any option for one of its class: so the names are compared, too.
+        assert {word for word in words if word.startswith("--")} <= known
+        main.make_context("dask", words)
