@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpnotes import datasets
 from dpnotes.experiments import billions
-from dpnotes.experiments._reports import MECHANISMS
+from dpnotes.experiments.billions import MECHANISMS
 
 import prose
 
