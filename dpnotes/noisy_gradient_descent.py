@@ -20,14 +20,13 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from dpnotes._checks import (
     as_array,
     as_floats,
     check_categories,
     check_choice,
-    check_epsilon,
     check_integer,
     check_probability,
     check_real,
@@ -35,7 +34,12 @@ from dpnotes._checks import (
     kind_of,
 )
 from dpnotes._coins import flip
-from dpnotes.accounting import PrivacyCost, compose_gaussian, compose_subsampled_gaussian
+from dpnotes.accounting import (
+    PrivacyCost,
+    calibrate,
+    compose_gaussian,
+    compose_subsampled_gaussian,
+)
 from dpnotes.accounting.composition import NEIGHBOURS
 from dpnotes.release import Release
 
@@ -307,8 +311,7 @@ def noise_for(
 
     Notes
     -----
-    The cost falls as the noise grows. A root is sought on a logarithmic scale, and what is returned
-    has been checked: its cost is at most epsilon.
+    Found by `accounting.calibrate`.
 
     Examples
     --------
@@ -316,30 +319,14 @@ def noise_for(
     >>> round(noise, 1), float(cost(noise, 0.01, 1000, 1e-5)) <= 1.0
     (2.4, True)
     """
-    epsilon = check_epsilon(epsilon)
-
-    def noise_at(log_noise: float) -> float:
-        return min(max(math.exp(log_noise), _LEAST_NOISE), _MOST_NOISE)
-
-    def excess(log_noise: float) -> float:
-        spent = cost(noise_at(log_noise), rate, steps, delta, neighbours=neighbours)
-        return float(spent) - epsilon
-
-    low = high = 0.0
-    while excess(high) > 0:
-        if math.exp(high) >= _MOST_NOISE:
-            raise ValueError(
-                f"epsilon must be large enough for noise of at most {_MOST_NOISE:g}, got {epsilon}"
-            )
-        low, high = high, high + 1.0
-    while excess(low) <= 0:
-        if math.exp(low) <= _LEAST_NOISE:
-            return _LEAST_NOISE
-        low, high = low - 1.0, low
-    root = optimize.brentq(excess, low, high, xtol=_CLOSE)
-    while excess(root) > 0:
-        root += _CLOSE
-    return noise_at(root)
+    return calibrate(
+        lambda noise: cost(noise, rate, steps, delta, neighbours=neighbours),
+        epsilon,
+        _LEAST_NOISE,
+        _MOST_NOISE,
+        start=1.0,
+        tolerance=_CLOSE,
+    )
 
 
 def log_density(

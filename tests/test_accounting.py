@@ -13,6 +13,7 @@ from dpnotes.accounting import (
     SecretCost,
     best_epsilon,
     bounded_range,
+    calibrate,
     compose,
     compose_bounded_range,
     compose_gaussian,
@@ -50,6 +51,46 @@ def smallest_epsilon(losses, chances, delta):
     return optimize.brentq(
         lambda epsilon: delta_of(losses, chances, epsilon) - delta, 0, losses.max(), rtol=1e-13
     )
+
+
+# The least noise for a cost.
+
+
+@pytest.mark.claim("accounting.calibrate", kind="chosen cases")
+@pytest.mark.parametrize("start", [None, 1e-4, 2.0, 1e6])
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda noise: 1 / noise,
+        lambda noise: math.exp(-noise),
+        lambda noise: gaussian_cost(1 / noise, 1e-5),
+        lambda noise: epsilon_from_zcdp(1 / noise**2, 1e-9),
+    ],
+)
+def test_the_noise_for_a_cost_is_enough_and_hardly_more(cost, start):
+    for epsilon in (1e-4, 0.03, 0.7, 25.0):
+        for tolerance in (1e-2, 1e-9, 1e-13):
+            noise = calibrate(cost, epsilon, 1e-5, 1e7, start=start, tolerance=tolerance)
+            assert float(cost(noise)) <= epsilon
+            if noise > 1e-5:
+                assert float(cost(noise * (1 - max(tolerance, 1e-10)))) > epsilon
+
+
+def test_behind_a_jump_of_the_cost_the_louder_noise_is_taken():
+    for jump in (0.1234, 0.5, 987.0):
+        noise = calibrate(lambda noise, jump=jump: 2.0 if noise < jump else 0.5, 1.0, 1e-3, 1e3)
+        assert jump <= noise < jump * (1 + 1e-9)
+
+
+def test_the_least_noise_and_the_most_are_found_to_the_last_digit():
+    assert calibrate(lambda noise: 1 / noise, 10.0, 0.1, 50.0) == 0.1
+    assert calibrate(lambda noise: 1 / noise, 0.1, 0.03, 10.0) == 10.0
+    assert calibrate(lambda noise: math.inf if noise < 7 else 0.0, 1.0, 7.0, 7.0) == 7.0
+
+
+def test_a_cost_that_no_noise_keeps_to_is_refused():
+    with pytest.raises(ValueError, match="epsilon must be large enough for noise of at most 10"):
+        calibrate(lambda noise: 1 / noise, 0.0999, 0.1, 10.0)
 
 
 # Mechanisms of given epsilons.

@@ -13,12 +13,15 @@ known better than that of any mechanism of the same epsilon:
 
 All hold where each question may depend on earlier answers, unless a function says otherwise.
 
+`calibrate` goes the other way: it finds the least noise for a cost.
+
 A cost that no record decides is a `PrivacyCost` and may be published. A cost that has looked at the
 records is a `SecretCost`, another type, and no function here turns one into the other.
 
 Laplace noise and random batches need Google's dp-accounting: ``pip install dpnotes[accounting]``.
 """
 
+from dpnotes.accounting._calibrate import calibrate
 from dpnotes.accounting.bounded_range import compose_bounded_range
 from dpnotes.accounting.composition import (
     compose,
@@ -44,6 +47,7 @@ __all__ = [
     "PrivacyCost",
     "SecretCost",
     "best_epsilon",
+    "calibrate",
     "check_orders",
     "compose",
     "compose_bounded_range",

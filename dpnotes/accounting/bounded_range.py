@@ -4,9 +4,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from dpnotes._checks import check_epsilon, check_integer, check_probability
+from dpnotes.accounting._calibrate import calibrate
 from dpnotes.accounting.costs import MOST_QUERIES, SMALLEST, PrivacyCost
 from dpnotes.accounting.renyi import epsilon_from_zcdp
 
@@ -81,16 +82,16 @@ def _fixed_range(epsilon: float, queries: int, delta: float) -> float:
     """Return the smallest epsilon for questions that are fixed beforehand."""
     steps = np.arange(1, queries + 2)
 
-    def excess(total: float) -> float:
+    def delta_at(total: float) -> float:
         t = np.minimum((total + steps * epsilon) / (queries + 1), epsilon)
-        return float(_two_output_delta(total, t, epsilon, queries).max()) - delta
+        return float(_two_output_delta(total, t, epsilon, queries).max())
 
-    if excess(0.0) <= 0:
+    if delta_at(0.0) <= delta:
         return 0.0
     high = min(epsilon * queries, float(epsilon_from_zcdp(queries * _range_zcdp(epsilon), delta)))
-    if high <= 0 or excess(high) >= 0:
+    if high <= 0 or delta_at(high) >= delta:
         return high
-    return float(optimize.brentq(excess, 0.0, high, xtol=SMALLEST, rtol=1e-12))
+    return calibrate(delta_at, delta, SMALLEST, high, start=high, tolerance=1e-12)
 
 
 def _range_zcdp(epsilon: float) -> float:

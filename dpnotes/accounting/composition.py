@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from dpnotes._checks import (
     as_array,
@@ -17,6 +17,7 @@ from dpnotes._checks import (
     check_real,
     kind_of,
 )
+from dpnotes.accounting._calibrate import calibrate
 from dpnotes.accounting.costs import HARDLY_ANY_NOISE, MOST_QUERIES, SMALLEST, PrivacyCost
 from dpnotes.accounting.renyi import DEFAULT_ORDERS, epsilon_from_rdp, laplace_rdp
 
@@ -265,17 +266,17 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
     mu = check_real("mu", mu, low=0.0, allowed="a number of at least 0")
     delta = check_probability("delta", delta)
 
-    def excess(epsilon: float) -> float:
-        return _log_gaussian_delta(epsilon, mu) - math.log(delta)
+    def delta_at(epsilon: float) -> float:
+        return math.exp(_log_gaussian_delta(epsilon, mu))
 
     # Phi alone is below delta here, by Chernoff's bound; mu^2 / 2 is nearly all of it in the end.
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)))
     if mu > HARDLY_ANY_NOISE:
         return PrivacyCost(high, delta)
-    if mu == 0 or excess(0.0) <= 0:
+    if mu == 0 or delta_at(0.0) <= delta:
         return PrivacyCost(0.0, delta)
-    epsilon = optimize.brentq(excess, 0.0, high, xtol=SMALLEST, rtol=1e-13)
-    return PrivacyCost(float(epsilon), delta)
+    epsilon = calibrate(delta_at, delta, SMALLEST, high, start=high, tolerance=1e-13)
+    return PrivacyCost(epsilon, delta)
 
 
 def _log_gaussian_delta(epsilon: float, mu: float) -> float:

@@ -12,11 +12,10 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from dpnotes._checks import (
     check_choice,
-    check_epsilon,
     check_integer,
     check_probability,
     check_real,
@@ -28,6 +27,7 @@ from dpnotes.accounting import (
     PrivacyCost,
     SecretCost,
     best_epsilon,
+    calibrate,
     check_orders,
     compose_bounded_range,
     compose_laplace,
@@ -46,7 +46,7 @@ from dpnotes.pate.costs import ERRORS, LNMAX_METHODS, gnmax_rdp, gumbel_rdp, lnm
 from dpnotes.pate.votes import output_distribution
 
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
-_SPARE = 1e-5  # of epsilon: so much `for_cost` may leave
+_CLOSE = 1e-5  # to the least noise, relative to it
 
 
 class _Mechanism:
@@ -780,59 +780,14 @@ def _least_noise(
     most: float = _MOST_NOISE,
 ) -> _Mechanism:
     """Return the mechanism of least noise whose cost is at most epsilon."""
-    epsilon, delta = check_epsilon(epsilon), check_probability("delta", delta)
-
-    def cost(log_noise: float) -> float:
-        return float(of_noise(math.exp(log_noise)).cost(queries, delta, answers=answers))
-
-    # A little below epsilon, so that what is found on either side of this is below that.
-    aim = epsilon * (1 - _SPARE / 2)
-
-    def excess(log_noise: float) -> float:
-        return math.log(max(cost(log_noise) / aim, 0.05))
-
-    least, most = math.log(_LEAST_NOISE) + 1e-9, math.log(most) - 1e-9
-    # Nearly Gaussian: where that is exact, the first guess is the root.
-    start = math.log(of_noise(1.0)._mu(queries, answers)) - _log_mu(epsilon, delta)
-    quiet = loud = min(max(start, least), most)
-    # The cost falls at least as fast as the noise grows, and seldom faster than its square.
-    while (too_much := excess(loud)) > 0:
-        if loud == most:
-            raise ValueError(f"epsilon must be larger: no noise is loud enough for {epsilon}")
-        quiet, loud = loud, min(loud + max(2 * too_much, 1e-6), most)
-    while (too_little := excess(quiet)) <= 0:
-        if quiet == least:
-            return of_noise(math.exp(least))
-        quiet, loud = max(quiet + min(2 * too_little, -1e-6), least), quiet
-    return of_noise(math.exp(_cross(excess, quiet, loud)))
-
-
-def _cross(excess: Callable, quiet: float, loud: float) -> float:
-    """Return where a falling function is within half of `_SPARE` of 0, by few evaluations.
-
-    Where it jumps over that, return a place behind the jump.
-    """
-    above, below = excess(quiet), excess(loud)
-    while loud - quiet > 1e-7:
-        place = quiet + (loud - quiet) * above / (above - below)
-        here = excess(place)
-        if abs(here) < _SPARE / 2:
-            return place
-        # An end that stays counts half (the Illinois rule), or it would stay for ever.
-        if here > 0:
-            quiet, above, below = place, here, below / 2
-        else:
-            loud, above, below = place, above / 2, here
-    return loud
-
-
-def _log_mu(epsilon: float, delta: float) -> float:
-    """Return the logarithm of the largest mu whose Gaussian cost is at most epsilon."""
-
-    def excess(log_mu: float) -> float:
-        return float(gaussian_cost(math.exp(log_mu), delta)) - epsilon
-
-    low, high = -60.0, 60.0
-    if excess(high) <= 0:
-        return high
-    return float(optimize.brentq(excess, low, high))
+    # Were the cost that of Gaussian noise, this would be the noise.
+    largest_mu = 1 / calibrate(lambda noise: gaussian_cost(1 / noise, delta), epsilon, 1e-26, 1e26)
+    noise = calibrate(
+        lambda noise: of_noise(noise).cost(queries, delta, answers=answers),
+        epsilon,
+        _LEAST_NOISE,
+        most,
+        start=of_noise(1.0)._mu(queries, answers) / largest_mu,
+        tolerance=_CLOSE,
+    )
+    return of_noise(noise)
