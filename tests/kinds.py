@@ -234,7 +234,7 @@ KINDS = [
     ("additions says", None, types(None, 5)),
     ("arguments causes mistakes", None, MAPPING),
     ("blocked", None, LIST + types([5]) + values([""], ["a b"])),
-    ("checkpoint report", None, types(1)),
+    ("report", None, types(1)),
     ("dataset neighbour", True, [(TypeError, (i for i in [1]))]),
     ("data", None, LIST),
     ("function", "double", types(None, 5) + values("", "a b", "1")),

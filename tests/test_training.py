@@ -1,8 +1,6 @@
 import math
-import pickle
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from dpnotes.symmetric_loss import (  # noqa: E402
 )
 from dpnotes.training import (  # noqa: E402
     Schedule,
-    _trainer,
     features,
     fit,
     linear,
@@ -295,166 +292,8 @@ def test_training_leaves_the_global_generator_alone():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-class KilledError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("build", NETWORKS)
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_run_that_was_killed_goes_on_to_the_same_result(build, precision, tmp_path):
-    schedule = Schedule(epochs=4, batch_size=8, evaluate_after=(1, 2), precision=precision)
-    pixels, labels = images(n=12)
-    train = partial(fit, build, pixels, labels, RISKS, pixels, schedule, seed=3)
-    whole = train()
-    epochs = []
-
-    def kill(line):
-        epochs.append(line.split(",")[0])
-        if len(epochs) == 3:
-            raise KilledError
-
-    checkpoint = tmp_path / "state.pt"
-    with pytest.raises(KilledError):
-        train(checkpoint=checkpoint, report=kill)
-    resumed = train(checkpoint=checkpoint, report=epochs.append)
-    assert [epoch[:9] for epoch in epochs[3:]] == ["epoch 3/4", "epoch 4/4"]
-    assert torch.equal(weights_of(resumed), weights_of(whole))
-    assert list(resumed.scores) == list(whole.scores) == [1, 2, 4]
-    for epoch in whole.scores:
-        assert np.array_equal(resumed.scores[epoch], whole.scores[epoch])
-
-
-def test_a_finished_run_is_taken_up_without_training(tmp_path):
-    pixels, labels = images()
-    train = partial(
-        fit, training.small_convnet, pixels, labels, RISKS, pixels, QUICK, checkpoint=tmp_path / "c"
-    )
-    first, lines = train(seed=3), []
-    again = train(seed=3, report=lines.append)
-    assert lines == []
-    assert np.array_equal(again.scores[4], first.scores[4])
-    assert not again.network.training
-
-
-def test_a_checkpoint_of_another_training_is_refused(tmp_path):
-    inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
-    checkpoint = tmp_path / "state.pt"
-    train = partial(fit, linear(2), inputs, risks=[mean_risk], test_inputs=inputs)
-    train(labels=labels, schedule=QUICK, seed=3, checkpoint=checkpoint)
-    others = [
-        {"seed": 4},
-        {"schedule": Schedule(epochs=3, batch_size=8)},
-        {"labels": -labels},
-        {"names": ["logistic"]},
-    ]
-    for other in others:
-        arguments = {"labels": labels, "schedule": QUICK, "seed": 3} | other
-        with pytest.raises(ValueError, match="checkpoint must be of the same runs, labels, seed"):
-            train(checkpoint=checkpoint, **arguments)
-
-
-def test_a_checkpoint_of_other_inputs_networks_or_risks_is_refused(tmp_path):
-    inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
-    arguments = {"build": linear(2), "inputs": inputs, "risks": [mean_risk], "test_inputs": inputs}
-    train = partial(fit, labels=labels, schedule=QUICK, seed=3, checkpoint=tmp_path / "state.pt")
-    train(**arguments)
-    train(**arguments)
-    others = [
-        {"inputs": inputs + 1},
-        {"test_inputs": inputs[:4]},
-        {"risks": [lambda scores, labels: 2 * mean_risk(scores, labels)]},
-        {"build": lambda *given: torch.nn.Sequential(linear(2)(*given), torch.nn.Tanh())},
-    ]
-    for other in others:
-        with pytest.raises(ValueError, match="checkpoint must be of the same"):
-            train(**arguments | other)
-
-
-def test_a_checkpoint_knows_tensors_by_their_bytes_shape_and_type():
-    tensors = [torch.zeros(2, 6), torch.zeros(3, 4), torch.zeros(12), torch.zeros(4, 3)]
-    tensors += [torch.zeros(2, 6, dtype=torch.int32), torch.zeros(2, 3, dtype=torch.float64)]
-    tensors += [torch.ones(2, 6), torch.zeros(24, dtype=torch.bfloat16).view(2, 12)]
-    found = [_trainer._digest(tensor) for tensor in tensors]
-    assert len(set(found)) == len(tensors)
-    assert _trainer._digest(torch.zeros(6, 2).T) == found[0]
-
-
-def test_a_checkpoint_that_would_call_a_function_is_refused_and_calls_nothing(tmp_path):
-    class Bomb:
-        def __reduce__(self):
-            return (Path.touch, (tmp_path / "called",))
-
-    inputs, checkpoint = torch.zeros(8, 2), tmp_path / "state.pt"
-    train = partial(fit, linear(2), inputs, torch.ones(1, 8), [mean_risk], inputs, QUICK, seed=3)
-    with checkpoint.open("wb") as file:
-        pickle.dump(Bomb(), file, protocol=2)
-    with pytest.raises(ValueError, match="checkpoint must be one that fit wrote"):
-        train(checkpoint=checkpoint)
-    torch.save({"identity": Bomb()}, checkpoint)
-    with pytest.raises(ValueError, match="checkpoint must be one that fit wrote"):
-        train(checkpoint=checkpoint)
-    assert not (tmp_path / "called").exists()
-    # It would have been called by a reader that trusts its files.
-    torch.load(checkpoint, weights_only=False)
-    assert (tmp_path / "called").exists()
-
-
-def test_a_damaged_checkpoint_is_refused_in_words_and_stays(tmp_path):
-    inputs, checkpoint = torch.zeros(8, 2), tmp_path / "state.pt"
-    train = partial(fit, linear(2), inputs, torch.ones(1, 8), [mean_risk], inputs, QUICK, seed=3)
-    train(checkpoint=checkpoint)
-    whole = checkpoint.read_bytes()
-    state = torch.load(checkpoint, weights_only=True)
-    parts = []
-    for name in state:
-        torch.save({key: value for key, value in state.items() if key != name}, checkpoint)
-        parts.append(checkpoint.read_bytes())
-        torch.save({**state, name: None}, checkpoint)
-        if name != "identity":
-            parts.append(checkpoint.read_bytes())
-    torch.save([state], checkpoint)
-    parts.append(checkpoint.read_bytes())
-    for damaged in (b"", b"{}", b"text", whole[:-100], whole[: len(whole) // 2], *parts):
-        checkpoint.write_bytes(damaged)
-        with pytest.raises(ValueError, match="damaged or something else: delete it to train anew"):
-            train(checkpoint=checkpoint)
-        assert checkpoint.read_bytes() == damaged
-    checkpoint.write_bytes(whole)
-    train(checkpoint=checkpoint)
-
-
-def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path, monkeypatch):
-    inputs, checkpoint = torch.zeros(8, 2), tmp_path / "state.pt"
-    train = partial(fit, linear(2), inputs, torch.ones(1, 8), [mean_risk], inputs, seed=3)
-    train(QUICK, checkpoint=checkpoint)
-    before = checkpoint.read_bytes()
-
-    def half(state, out):
-        out.write(before[: len(before) // 2])
-        raise OSError("no space left")
-
-    monkeypatch.setattr(torch, "save", half)
-    trainer = _trainer.Trainer(linear(2)(1, torch.Generator()), torch.Generator(), QUICK, {})
-    with pytest.raises(OSError, match="no space left"):
-        trainer.save(checkpoint, 1)
-    assert checkpoint.read_bytes() == before
-    assert [kept.name for kept in tmp_path.iterdir()] == ["state.pt"]
-
-
-def test_a_checkpoint_is_a_file_and_never_takes_the_place_of_anything_else(tmp_path):
-    inputs = torch.zeros(8, 2)
-    train = partial(fit, linear(2), inputs, torch.ones(1, 8), [mean_risk], inputs, QUICK, seed=3)
-    for path in ("/dev/null", tmp_path):
-        with pytest.raises(ValueError, match="checkpoint must be a regular file or not exist yet"):
-            train(checkpoint=path)
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "state.pt")
-    train(checkpoint=link)
-    assert link.is_symlink()
-
-
-def test_integers_of_numpy_are_integers(tmp_path):
-    """A byte would overflow where sizes are multiplied, and no checkpoint holds it."""
+def test_integers_of_numpy_are_integers():
+    """A byte would overflow where sizes are multiplied."""
     for build in NETWORKS:
         ours, theirs = (build(runs, torch.Generator().manual_seed(0)) for runs in (3, np.int8(3)))
         for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
@@ -466,23 +305,12 @@ def test_integers_of_numpy_are_integers(tmp_path):
     assert small == Schedule(2, 8, 0.125, 0.0, (1,))
     assert [type(value) for value in vars(small).values()] == [int, int, float, float, tuple, str]
     train = partial(fit, linear(2), inputs, labels, [mean_risk], inputs)
-    one = train(small, seed=np.uint8(3), checkpoint=tmp_path / "c", names=[np.str_("a")])
+    one = train(small, seed=np.uint8(3), names=[np.str_("a")])
     assert np.array_equal(one.scores[2], train(small, seed=3).scores[2])
-    resumed = train(small, seed=3, checkpoint=tmp_path / "c", names=["a"])
-    assert np.array_equal(one.scores[2], resumed.scores[2])
     assert predict(one.network, inputs, batch_size=np.int8(3)).shape == (1, 8)
     pixels = np.random.default_rng(0).integers(256, size=(9, 12, 12, 3), dtype=np.uint8)
     sizes = {"filters": np.int8(100), "size": np.int8(6), "stride": np.int8(3)}
     assert training.patch_features(pixels, pixels, rng=0, **sizes)[0].shape == (9, 800)
-
-
-def test_a_checkpoint_holds_no_label(tmp_path):
-    inputs, labels = torch.zeros(8, 2), torch.ones(1, 8)
-    checkpoint = tmp_path / "state.pt"
-    fit(linear(2), inputs, labels, [mean_risk], inputs, QUICK, seed=3, checkpoint=checkpoint)
-    state = torch.load(checkpoint, weights_only=True)
-    assert isinstance(state["identity"]["labels"], str)
-    assert len(state["identity"]["labels"]) == 64
 
 
 # What goes wrong.
@@ -672,20 +500,3 @@ def test_a_run_in_an_ensemble_on_a_gpu_is_the_run_that_one_gets_alone(build):
         np.testing.assert_allclose(
             together.scores[1][run], alone.scores[1][0], rtol=0.02, atol=0.02
         )
-
-
-@pytest.mark.gpu
-def test_a_killed_run_goes_on_on_a_gpu(tmp_path):
-    pixels, labels = (x.cuda() for x in images())
-    schedule = Schedule(epochs=3, batch_size=8, evaluate_after=(1,), precision="bfloat16")
-    train = partial(fit, training.small_convnet, pixels, labels, RISKS, pixels, schedule, seed=3)
-    whole, checkpoint = train(), tmp_path / "state.pt"
-
-    def kill(line):
-        if line.startswith("epoch 2"):
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        train(checkpoint=checkpoint, report=kill)
-    resumed = train(checkpoint=checkpoint)
-    np.testing.assert_allclose(resumed.scores[3], whole.scores[3], rtol=0.05, atol=0.05)

@@ -11,13 +11,16 @@ from collections.abc import Callable
 import torch
 
 from dpnotes._checks import check_probability, check_real
-from dpnotes.symmetric_loss._checks import check_classes
-from dpnotes.symmetric_loss._documented import documented
+from dpnotes.symmetric_loss.margins import check_floats, check_tensor
 
 ClassLoss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
-_of_classes = documented("""\
+
+def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return how far the probabilities are from the label in all, 2 (1 - u_label); symmetric.
+
     Parameters
     ----------
     logits : Tensor of floats, shape (..., k)
@@ -29,18 +32,6 @@ _of_classes = documented("""\
     -------
     Tensor of shape (...)
         Losses, differentiable in the scores.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are fewer than two classes, the shapes do not fit, a label is out of range, or a
-        tensor is of the wrong kind.
-""")
-
-
-@_of_classes
-def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return how far the probabilities are from the label in all, 2 (1 - u_label); symmetric.
 
     Notes
     -----
@@ -56,9 +47,20 @@ def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Ten
     return -2 * torch.expm1(_log_likelihood(logits, labels)).to(logits.dtype)
 
 
-@_of_classes
 def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the share of the label in the cross entropies of all labels; symmetric.
+
+    Parameters
+    ----------
+    logits : Tensor of floats, shape (..., k)
+        A score for each of k >= 2 classes; only their differences matter.
+    labels : Tensor of integers in [0, k), shape (...)
+        Labels, reported or true.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        Losses, differentiable in the scores.
 
     Notes
     -----
@@ -69,7 +71,7 @@ def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torc
     >>> normalized_cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor([0.2500])
     """
-    logits, labels = check_classes(logits, labels)
+    logits, labels = _check_classes(logits, labels)
     scores = _widened(logits)
     most = torch.finfo(scores.dtype).max / (8 * scores.shape[-1])
     # Of shares only ratios count: scores so far apart that a sum overflows are made smaller.
@@ -78,9 +80,20 @@ def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torc
     return (_of_label(logarithms, labels) / logarithms.sum(-1)).to(logits.dtype)
 
 
-@_of_classes
 def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return one less what the label scores above the mean of the other classes; symmetric.
+
+    Parameters
+    ----------
+    logits : Tensor of floats, shape (..., k)
+        A score for each of k >= 2 classes; only their differences matter.
+    labels : Tensor of integers in [0, k), shape (...)
+        Labels, reported or true.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        Losses, differentiable in the scores.
 
     Notes
     -----
@@ -93,16 +106,27 @@ def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torc
     >>> multiclass_unhinged_loss(torch.tensor([[3.0, 1.0, 0.0]]), torch.tensor([0]))
     tensor([-1.5000])
     """
-    logits, labels = check_classes(logits, labels)
+    logits, labels = _check_classes(logits, labels)
     scores = _widened(logits)
     # Differences first: a mean of large scores has no digits left for them.
     above = (_of_label(scores, labels).unsqueeze(-1) - scores).mean(-1)
     return (1 - above * (scores.shape[-1] / (scores.shape[-1] - 1))).to(logits.dtype)
 
 
-@_of_classes
 def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the cross entropy -log u_label, in nats; not symmetric.
+
+    Parameters
+    ----------
+    logits : Tensor of floats, shape (..., k)
+        A score for each of k >= 2 classes; only their differences matter.
+    labels : Tensor of integers in [0, k), shape (...)
+        Labels, reported or true.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        Losses, differentiable in the scores.
 
     Examples
     --------
@@ -196,7 +220,7 @@ def corrected_cross_entropy(
     tensor([1.0986, 1.3863])
     """
     p = check_probability("keep_probability", keep_probability)
-    logits, labels = check_classes(logits, labels)
+    logits, labels = _check_classes(logits, labels)
     logarithms = _widened(logits).log_softmax(-1)
     reported = torch.zeros_like(logarithms, dtype=torch.bool)
     reported = reported.scatter(-1, labels.unsqueeze(-1), value=True)
@@ -210,7 +234,7 @@ def corrected_cross_entropy(
 
 def _log_likelihood(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the logarithm of the probability that the scores give to the label, widened."""
-    logits, labels = check_classes(logits, labels)
+    logits, labels = _check_classes(logits, labels)
     return _of_label(_widened(logits).log_softmax(-1), labels)
 
 
@@ -240,3 +264,20 @@ def _shrunk_log_softmax(scores: torch.Tensor) -> torch.Tensor:
 
 def _of_label(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return values.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+
+
+def _check_classes(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return scores of classes, and labels as integers of 64 bits, or refuse them."""
+    logits, labels = check_tensor("logits", logits), check_tensor("labels", labels)
+    logits = check_floats("logits", logits)
+    if logits.ndim == 0 or logits.shape[-1] < 2:
+        raise ValueError(f"logits must have two classes or more, got shape {tuple(logits.shape)}")
+    if labels.dtype not in _INTEGERS:
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    if labels.shape != logits.shape[:-1]:
+        expected = tuple(logits.shape[:-1])
+        raise ValueError(f"labels must have shape {expected}, got {tuple(labels.shape)}")
+    categories, labels = logits.shape[-1], labels.long()
+    if not bool(((labels >= 0) & (labels < categories)).all()):
+        raise ValueError(f"labels must be in [0, {categories}); a record is not")
+    return logits, labels

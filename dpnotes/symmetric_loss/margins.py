@@ -6,29 +6,9 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional
 
-from dpnotes._checks import check_probability
-from dpnotes.symmetric_loss._checks import check_barrier, check_margin
-from dpnotes.symmetric_loss._documented import documented
+from dpnotes._checks import check_probability, check_real
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
-
-
-_of_margin = documented("""\
-    Parameters
-    ----------
-    margin : Tensor of floats
-        Label times score, or the score of a positive less that of a negative.
-
-    Returns
-    -------
-    Tensor
-        Losses, of the shape of `margin`.
-
-    Raises
-    ------
-    TypeError
-        If `margin` is not a tensor of floats.
-""")
 
 
 def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) -> torch.Tensor:
@@ -73,9 +53,18 @@ def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) 
     return torch.maximum(-b * (r + z) + r, torch.maximum(b * (z - r), r - z))
 
 
-@_of_margin
 def sigmoid_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the sigmoid loss 1 / (1 + e^z); symmetric with K = 1.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Examples
     --------
@@ -85,9 +74,18 @@ def sigmoid_loss(margin: torch.Tensor) -> torch.Tensor:
     return torch.sigmoid(-check_margin(margin))
 
 
-@_of_margin
 def ramp_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the ramp loss (1 - z) / 2, clipped to [0, 1]; symmetric with K = 1.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Examples
     --------
@@ -98,9 +96,18 @@ def ramp_loss(margin: torch.Tensor) -> torch.Tensor:
     return torch.minimum(torch.maximum((1 - z) / 2, z.new_zeros(())), z.new_ones(()))
 
 
-@_of_margin
 def unhinged_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the unhinged loss 1 - z; symmetric with K = 2, convex, and unbounded below.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Examples
     --------
@@ -110,9 +117,18 @@ def unhinged_loss(margin: torch.Tensor) -> torch.Tensor:
     return 1 - check_margin(margin)
 
 
-@_of_margin
 def hinge_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the hinge loss max(0, 1 - z); not symmetric.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Examples
     --------
@@ -123,9 +139,18 @@ def hinge_loss(margin: torch.Tensor) -> torch.Tensor:
     return torch.maximum(1 - z, z.new_zeros(()))
 
 
-@_of_margin
 def logistic_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the logistic loss log(1 + e^-z), in nats; not symmetric.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Examples
     --------
@@ -135,9 +160,18 @@ def logistic_loss(margin: torch.Tensor) -> torch.Tensor:
     return -functional.logsigmoid(check_margin(margin))
 
 
-@_of_margin
 def square_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the square loss (1 - z)^2; not symmetric.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Examples
     --------
@@ -147,9 +181,18 @@ def square_loss(margin: torch.Tensor) -> torch.Tensor:
     return (1 - check_margin(margin)) ** 2
 
 
-@_of_margin
 def savage_loss(margin: torch.Tensor) -> torch.Tensor:
     """Return the savage loss 1 / (1 + e^(2 z))^2; bounded, not symmetric.
+
+    Parameters
+    ----------
+    margin : Tensor of floats
+        Label times score, or the score of a positive less that of a negative.
+
+    Returns
+    -------
+    Tensor
+        Losses, of the shape of `margin`.
 
     Notes
     -----
@@ -197,3 +240,28 @@ def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> to
     p, z = check_probability("keep_probability", keep_probability), check_margin(margin)
     truth, lie = functional.logsigmoid(z), functional.logsigmoid(-z)
     return -torch.logaddexp(math.log(p) + truth, math.log1p(-p) + lie)
+
+
+def check_margin(margin: torch.Tensor) -> torch.Tensor:
+    """Return margins, or refuse what is no tensor of floats."""
+    return check_floats("margin", check_tensor("margin", margin))
+
+
+def check_barrier(b: float, r: float) -> tuple[float, float]:
+    """Return the slope and the half width of a barrier hinge, or refuse them."""
+    slope = check_real("b", b, low=1.0, low_open=True, allowed="a finite slope above 1")
+    return slope, check_real("r", r, low=0.0, low_open=True, allowed="a positive finite number")
+
+
+def check_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
+    """Return a tensor, or refuse what is none."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    return value
+
+
+def check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of floats, or refuse one of another type."""
+    if not value.is_floating_point():
+        raise TypeError(f"{name} must be floats, got {value.dtype}")
+    return value

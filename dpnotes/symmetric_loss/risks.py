@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from dpnotes._checks import check_probability
-from dpnotes.symmetric_loss._checks import check_barrier
 from dpnotes.symmetric_loss.margins import (
     Loss,
     barrier_hinge_loss,
+    check_barrier,
     hinge_loss,
     ramp_loss,
     square_loss,

@@ -6,8 +6,7 @@ read once for all, the first layer is a single large product, and a run in an en
 run that one gets alone. All random numbers are drawn on the CPU, so that a GPU sees the same ones.
 """
 
-from dpnotes.training._trainer import Risk
-from dpnotes.training.ensemble import Fit, fit, predict
+from dpnotes.training.ensemble import Fit, Risk, fit, predict
 from dpnotes.training.features import patch_features
 from dpnotes.training.networks import Builder, linear, reference_cnn, small_convnet
 from dpnotes.training.schedule import Schedule

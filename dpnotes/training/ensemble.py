@@ -1,22 +1,19 @@
 """Train many runs as one batched model."""
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
 from dpnotes._checks import check_integer
-from dpnotes._files import check_target
-from dpnotes.training._checks import check_kind
-from dpnotes.training._trainer import Risk, Trainer, identify
 from dpnotes.training.networks import Builder
-from dpnotes.training.schedule import Schedule
+from dpnotes.training.schedule import Schedule, check_kind
+
+Risk = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Fit(NamedTuple):
@@ -44,7 +41,6 @@ def fit(
     *,
     seed: int,
     names: Sequence[str] | None = None,
-    checkpoint: str | os.PathLike | None = None,
     report: Callable[[str], None] | None = None,
 ) -> Fit:
     """Train an ensemble, one run for each row of labels, on the device that holds the inputs.
@@ -68,9 +64,6 @@ def fit(
         Of initial weights, order and dropout: the same for every run.
     names : sequence of str, optional
         What errors call the runs; by default their numbers.
-    checkpoint : path, optional
-        Where to keep the state after each evaluation. If the file is there, training goes on from
-        it; delete it to start anew.
     report : callable, optional
         Gets a line of progress after each epoch.
 
@@ -83,8 +76,7 @@ def fit(
     ------
     ValueError
         If the shapes of inputs, labels, risks and names do not fit together, a label is neither
-        -1 nor +1, there are fewer inputs than a batch holds, the seed is out of range, or the
-        checkpoint is of another training, damaged, or no file.
+        -1 nor +1, there are fewer inputs than a batch holds, or the seed is out of range.
     TypeError
         If a parameter is of the wrong kind.
     FloatingPointError
@@ -100,33 +92,32 @@ def fit(
     >>> fit(linear(1), x, x.T.sign(), [logistic], x, schedule, seed=0).scores[20].round() > 0
     array([[False, False,  True,  True]])
     """
-    _check_kinds(build, inputs, test_inputs, labels, risks, schedule, names, checkpoint, report)
+    _check_kinds(build, inputs, test_inputs, labels, risks, schedule, names, report)
     names = range(len(risks)) if names is None else names
     _check_runs(inputs, labels, risks, names, schedule)
     seed = check_integer("seed", seed, low=0, high=2**63 - 1)
-    if checkpoint:
-        check_target("checkpoint", checkpoint)
     generator = torch.Generator().manual_seed(seed)
     network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
     groups = [(risk, len(list(runs))) for risk, runs in groupby(risks)]
-    identity: dict[str, Any] = {}
-    if checkpoint:
-        tensors = {"labels": labels, "inputs": inputs, "test_inputs": test_inputs}
-        identity = identify(seed, schedule, names, tensors, network, groups)
-    trainer = Trainer(network, generator, schedule, identity)
-    first = trainer.restore(checkpoint) if checkpoint and Path(checkpoint).exists() else 1
-    kept = {*schedule.evaluate_after, schedule.epochs}
-    for epoch in range(first, schedule.epochs + 1):
+    optimizer = torch.optim.Adam(
+        network.parameters(),
+        lr=schedule.learning_rate,
+        weight_decay=schedule.weight_decay,
+        amsgrad=True,
+        fused=True,
+    )
+    scores, kept = {}, {*schedule.evaluate_after, schedule.epochs}
+    for epoch in range(1, schedule.epochs + 1):
         began = time.perf_counter()
-        _check_finite(names, trainer.run_epoch(inputs, labels, groups), epoch)
+        order = torch.randperm(len(inputs), generator=generator).to(inputs.device)
+        means = _run_epoch(network, optimizer, schedule, inputs, labels, order, groups)
+        _check_finite(names, means, epoch)
         if epoch in kept:
-            trainer.scores[epoch] = predict(network, test_inputs)
-            if checkpoint:
-                trainer.save(checkpoint, epoch)
+            scores[epoch] = predict(network, test_inputs)
         if report:
             seconds = time.perf_counter() - began
             report(f"epoch {epoch}/{schedule.epochs}, {len(risks)} runs, {seconds:.1f} s")
-    return Fit(network.eval(), trainer.scores)
+    return Fit(network.eval(), scores)
 
 
 def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) -> np.ndarray:
@@ -169,6 +160,42 @@ def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) 
     return torch.cat(scores, dim=1).cpu().numpy()
 
 
+def _run_epoch(
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    schedule: Schedule,
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    order: torch.Tensor,
+    groups: list[tuple[Risk, int]],
+) -> np.ndarray:
+    """Pass over the data once, and return each run's mean risk over the batches."""
+    network.train()
+    size = schedule.batch_size
+    batches = order[: len(order) // size * size].split(size)
+    total = torch.zeros(len(labels), device=inputs.device)
+    for batch in batches:
+        with torch.autocast(
+            inputs.device.type, torch.bfloat16, enabled=schedule.precision == "bfloat16"
+        ):
+            scores = network(inputs[batch]).squeeze(-1)
+        risks = _risks_of(scores.float(), labels[:, batch], groups)
+        optimizer.zero_grad()
+        # A run's weights enter its own risk only: the gradient of the sum is that of each.
+        risks.sum().backward()
+        optimizer.step()
+        total += risks.detach()
+    return (total / len(batches)).cpu().numpy()
+
+
+def _risks_of(
+    scores: torch.Tensor, labels: torch.Tensor, groups: list[tuple[Risk, int]]
+) -> torch.Tensor:
+    sizes = [size for _, size in groups]
+    parts = zip(groups, scores.split(sizes), labels.split(sizes), strict=True)
+    return torch.cat([risk(*part) for (risk, _), *part in parts])
+
+
 def _check_finite(names: Sequence[str], means: np.ndarray, epoch: int) -> None:
     for name, mean in zip(names, means, strict=True):
         if not np.isfinite(mean):
@@ -186,7 +213,6 @@ def _check_kinds(
     risks: Sequence[Risk],
     schedule: Schedule,
     names: Sequence[str] | None,
-    checkpoint: str | os.PathLike | None,
     report: Callable[[str], None] | None,
 ) -> None:
     if not callable(build):
@@ -197,7 +223,6 @@ def _check_kinds(
     check_kind("risks", risks, Sequence, "a sequence of functions")
     check_kind("schedule", schedule, Schedule, "a Schedule")
     check_kind("names", names, Sequence | None, "a sequence of strings or None")
-    check_kind("checkpoint", checkpoint, str | os.PathLike | None, "a path or None")
     if report is not None and not callable(report):
         raise TypeError(f"report must be callable or None, got {type(report).__name__}")
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from dpnotes._checks import check_integer
 from dpnotes._layers import Convolution, Dropout, Images, Linear, PerRun
-from dpnotes.training._checks import check_kind
+from dpnotes.training.schedule import check_kind
 
 Builder = Callable[[int, torch.Generator], nn.Module]
 

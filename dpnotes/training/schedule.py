@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from dpnotes._checks import check_choice, check_integer, check_real
-from dpnotes.training._checks import check_kind
 
 _PRECISIONS = ("float32", "bfloat16")
 
@@ -47,7 +47,7 @@ class Schedule:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        """Check every field, and keep it as a plain number, as a checkpoint can hold it."""
+        """Check every field, and keep it as a plain number."""
         keep = partial(object.__setattr__, self)
         for name in ("epochs", "batch_size"):
             keep(name, check_integer(name, getattr(self, name), low=1))
@@ -61,3 +61,9 @@ class Schedule:
         epochs = (check_integer("evaluate_after", e, **bounds) for e in self.evaluate_after)
         keep("evaluate_after", tuple(epochs))
         check_choice("precision", self.precision, _PRECISIONS)
+
+
+def check_kind(name: str, value: object, kind: Any, words: str) -> None:  # noqa: ANN401
+    """Refuse a value of another kind; `words` say which are allowed."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {words}, got {type(value).__name__}")

