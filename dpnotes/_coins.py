@@ -92,6 +92,27 @@ def flip_each(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return heads
 
 
+def draw_index(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw `size` indices, each with probability proportional to its weight, by exact coins.
+
+    `weights` are one row, from which all are drawn, or as many rows as draws. Indices are the
+    leaves of a binary tree, and a coin decides at each fork.
+    """
+    levels = [np.atleast_2d(weights)]
+    while levels[-1].shape[1] > 1:
+        if levels[-1].shape[1] % 2:
+            levels[-1] = np.pad(levels[-1], ((0, 0), (0, 1)))
+        levels.append(levels[-1][:, 0::2] + levels[-1][:, 1::2])
+    rows = np.arange(size) % len(levels[0])
+    drawn = np.zeros(size, dtype=np.int64)
+    for level in reversed(levels[:-1]):
+        left, right = level[rows, 2 * drawn], level[rows, 2 * drawn + 1]
+        # The coin decides for the smaller side, whose probability a double holds best.
+        unlikely = flip_each(np.minimum(left, right) / (left + right), rng)
+        drawn = 2 * drawn + np.where(unlikely, right <= left, right > left)
+    return drawn
+
+
 def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.ndarray:
     """Draw whole numbers x with probability proportional to exp(-|x| / scale).
 

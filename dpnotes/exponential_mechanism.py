@@ -34,7 +34,7 @@ from dpnotes._checks import (
     kind_of,
     shown,
 )
-from dpnotes._coins import discrete_laplace, flip_each
+from dpnotes._coins import discrete_laplace, draw_index, flip_each
 from dpnotes.release import Release
 
 # Counts are cut off here, and noise has scales up to here, so that their sums fit 64 bits.
@@ -95,7 +95,7 @@ def sample(
     """
     weights = _weights(_one_row(utilities), epsilon, sensitivity)
     count = 1 if size is None else check_integer("size", size, low=0, high=2**40)
-    drawn = _draw(weights, count, check_rng(rng))
+    drawn = draw_index(weights, count, check_rng(rng))
     return int(drawn[0]) if size is None else drawn
 
 
@@ -310,7 +310,7 @@ def release_median(
     steps = check_integer("steps", steps, low=1, high=2**40)
     rng = check_rng(rng)
     ends, weights = _stretches(values, epsilon, low, high, steps)
-    [drawn] = _draw(np.diff(ends) * weights, 1, rng)
+    [drawn] = draw_index(np.diff(ends) * weights, 1, rng)
     place = int(rng.integers(ends[drawn], ends[drawn + 1]))
     return Release(
         min(low + (high - low) * (place / steps), high),
@@ -621,23 +621,6 @@ def _check_sensitivity(sensitivity: float) -> float:
     """Return it; near the smallest doubles, half of a utility would be rounded by more than it."""
     allowed = "a number of at least 1e-300, and finite"
     return check_real("sensitivity", sensitivity, low=1e-300, allowed=allowed)
-
-
-def _draw(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `count` indices with probability proportional to `weights`, down a tree of coins."""
-    levels = [weights]
-    while levels[-1].size > 1:
-        level = levels[-1]
-        levels[-1] = level = np.append(level, 0.0) if level.size % 2 else level
-        levels.append(level[0::2] + level[1::2])
-    drawn = np.zeros(count, dtype=np.int64)
-    for level in reversed(levels[:-1]):
-        left, right = level[2 * drawn], level[2 * drawn + 1]
-        smaller = np.minimum(left, right)
-        # The coin decides for the smaller side, whose probability a double holds best.
-        unlikely = flip_each(smaller / (left + right), rng)
-        drawn = 2 * drawn + np.where(unlikely, right <= left, right > left)
-    return drawn
 
 
 def _half_gaps(utilities: ArrayLike) -> np.ndarray:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from dpnotes import exponential_mechanism
+from dpnotes import _coins
 
 
 def softmax(utilities, epsilon, sensitivity=1.0):
@@ -40,13 +40,13 @@ class Forks:
         return np.array([heads])
 
 
-def realised_distribution(monkeypatch, draw, module=exponential_mechanism):
+def realised_distribution(monkeypatch, draw):
     """Return the exact probability of every outcome: try both ways at each fork of the tree."""
     chances, undecided = Counter(), [()]
     while undecided:
         path = undecided.pop()
         forks = Forks(path)
-        monkeypatch.setattr(module, "flip_each", forks)
+        monkeypatch.setattr(_coins, "flip_each", forks)
         try:
             outcome = draw()
         except UndecidedError:

@@ -18,6 +18,7 @@ from dpnotes._coins import (
     cauchy,
     complement,
     draw_bytes,
+    draw_index,
     flip,
     flip_each,
     flip_either,
@@ -779,3 +780,11 @@ def test_far_out_student_t_noise_is_as_rare_as_it_should():
     x, y = 2**255, 2**135
     kept = student_t(5, Dictated(x, y, 0, 0))
     assert kept > 2**119
+
+
+def test_each_of_several_rows_is_drawn_from_by_its_own_weights():
+    for size in (1, 2, 3, 7):
+        places = np.arange(40) * 5 % size
+        weights = np.full((40, size), 1e-300)
+        weights[np.arange(40), places] = 1.0
+        np.testing.assert_array_equal(draw_index(weights, 40, np.random.default_rng(1)), places)

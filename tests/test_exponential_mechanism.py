@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from laws import counts_fit, is_distributed_as, realised_distribution, softmax
 from scipy import integrate
 
-from dpnotes import exponential_mechanism
+from dpnotes import _coins, exponential_mechanism
 from dpnotes.audit import exact_epsilon
 from dpnotes.exponential_mechanism import (
     above_threshold,
@@ -234,9 +234,9 @@ def test_ties_and_extremes_have_exactly_their_distribution(monkeypatch, utilitie
 
 
 def test_the_exact_check_catches_a_tree_with_its_sides_exchanged(monkeypatch):
-    real = exponential_mechanism._draw
+    real = _coins.draw_index
     monkeypatch.setattr(
-        exponential_mechanism, "_draw", lambda weights, *rest: real(weights[::-1], *rest)
+        exponential_mechanism, "draw_index", lambda weights, *rest: real(weights[::-1], *rest)
     )
     distribution = realised_distribution(monkeypatch, lambda: sample([0, 1, 2], 1.0))
     assert float(distribution[0]) != pytest.approx(output_distribution([0, 1, 2], 1.0)[0], rel=1e-3)

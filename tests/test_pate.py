@@ -346,7 +346,7 @@ def test_the_only_tie_of_a_block_is_decided_by_lot_too():
 def test_however_rare_a_label_is_its_coins_have_its_probability(votes, monkeypatch):
     ask = pate.GumbelMax(1.0)
     expected = ask.output_distribution(votes)
-    realised = realised_distribution(monkeypatch, lambda: ask.answer(votes, rng=0), _drawing)
+    realised = realised_distribution(monkeypatch, lambda: ask.answer(votes, rng=0))
     found = [float(realised[label]) for label in range(len(votes))]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
     assert sum(realised.values()) == 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpnotes._coins import discrete_gaussian, flip_each
+from dpnotes._coins import discrete_gaussian
 
 _CELLS = 1 << 16  # noisy counts that fit a second-level cache
 
@@ -52,21 +52,3 @@ def reaches(
     noisy = table.max(axis=1) << grid(sigma)
     noisy += discrete_gaussian(len(table), sigma * steps, rng)
     return noisy >= math.ceil(threshold * steps)
-
-
-def down_a_tree(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a column in each row with its probability, by one exact coin at each fork of a tree."""
-    levels = [chances]
-    while levels[-1].shape[1] > 1:
-        level = levels[-1]
-        if level.shape[1] % 2:
-            levels[-1] = level = np.column_stack([level, np.zeros(len(level))])
-        levels.append(level[:, 0::2] + level[:, 1::2])
-    drawn = np.zeros((len(chances), 1), dtype=np.int64)
-    for level in reversed(levels[:-1]):
-        left, right = (np.take_along_axis(level, 2 * drawn + side, axis=1) for side in (0, 1))
-        # The coin decides for the smaller side, whose probability a double holds best.
-        smaller = np.minimum(left, right) / (left + right)
-        unlikely = flip_each(smaller[:, 0], rng)[:, None]
-        drawn = 2 * drawn + np.where(unlikely, right <= left, right > left)
-    return drawn[:, 0]

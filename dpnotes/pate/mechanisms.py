@@ -21,7 +21,7 @@ from dpnotes._checks import (
     check_real,
     check_rng,
 )
-from dpnotes._coins import discrete_gaussian, discrete_laplace
+from dpnotes._coins import discrete_gaussian, discrete_laplace, draw_index
 from dpnotes.accounting import (
     DEFAULT_ORDERS,
     PrivacyCost,
@@ -40,7 +40,7 @@ from dpnotes.pate._checks import (
     check_threshold,
     check_votes,
 )
-from dpnotes.pate._drawing import down_a_tree, noisy_winners, reaches
+from dpnotes.pate._drawing import noisy_winners, reaches
 from dpnotes.pate._moments import as_given, confident_rdp
 from dpnotes.pate.costs import ERRORS, LNMAX_METHODS, gnmax_rdp, gumbel_rdp, lnmax_rdp
 from dpnotes.pate.votes import output_distribution
@@ -388,7 +388,8 @@ class GumbelMax(_Mechanism):
         return cls(noise)
 
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return down_a_tree(output_distribution(table, self.scale, noise="gumbel"), rng)
+        chances = output_distribution(table, self.scale, noise="gumbel")
+        return draw_index(chances, len(table), rng)
 
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
         return compose_bounded_range(2 / self.scale, queries, delta)
