@@ -243,14 +243,6 @@ PLANTED = {
             page(code("1 / 0", {"output_type": "error"})),
         ],
     ),
-    lint.mostly_compared: (
-        [page(code("a", printed("1")), code("b")), page(code("a", glued("x")))],
-        [
-            page(code("a", printed("1")), code("b"), code("c")),
-            page(code("a", printed("1"), tags=["nbval-ignore-output"])),
-            page(code("a", PICTURE)),
-        ],
-    ),
     lint.stable_outputs: (
         [
             page(code("a", printed("0.123456"), PICTURE)),
@@ -283,28 +275,6 @@ PLANTED = {
             page(code("fig, ax = plt.subplots()\nax.plot([1])", PICTURE)),
             page(code("fig, ax = plt.subplots()\nax.set_xlabel('n')", PICTURE)),
             page(code(LABELLED.replace("'n'", "''"), PICTURE)),
-        ],
-    ),
-    lint.seeded: (
-        [
-            page(code(ARRAY + "rng = np.random.default_rng(7)\nrng.random()")),
-            page(code(MODULE + "rr.privatize([0], 1.0, rng=7)\nrr.estimate([0], 1.0)")),
-            page(code(MODULE + "rr.privatize([9], 1.0)", tags=["raises-exception"])),
-            page(code("def privatize(values):\n    return values\n\nprivatize([0])")),
-        ],
-        [
-            page(code(ARRAY + "np.random.seed(7)")),
-            page(code(ARRAY + "np.random.rand(7)")),
-            page(code("import numpy.random as nr\nnr.laplace()")),
-            page(code(ARRAY + "np.random.default_rng()")),
-            page(code("from numpy.random import default_rng\ndefault_rng(None)")),
-            page(code(ARRAY), code("np.random.seed(7)", count=2)),
-            page(code("import random\nrandom.random()")),
-            page(code("import torch\ntorch.manual_seed(7)")),
-            page(code(MODULE + "rr.privatize([0], 1.0)")),
-            page(code(MODULE + "rr.privatize([0], 1.0, rng=None)")),
-            page(code("from dpnotes.randomized_response import two_coin\ntwo_coin([True])")),
-            page(code("from dpnotes import pate\npate.partition(10, 2)")),
         ],
     ),
     lint.data_stays_apart: (
@@ -362,17 +332,6 @@ PLANTED_BOOKS = {
                 page(markdown("{glue:text}`error`"), name="index.md"),
                 page(markdown("{glue:text}`other.ipynb::error`"), name="about.md"),
             ]
-        ],
-    ),
-    lint.helpers_defined_once: (
-        [
-            [page(code("def draw(): pass")), page(code("def count(): pass"), name="b.ipynb")],
-            [page(code(DRAW)), page(code(DRAW), name="deeper/chapter.ipynb")],
-            [page(code(DRAW), name="assignments/chapter.ipynb"), page(code(DRAW), name="b.ipynb")],
-        ],
-        [
-            [page(code(DRAW)), page(code(DRAW), name="b.ipynb")],
-            [page(code(DRAW)), page(code("def draw(): 1"), name="deeper/chapter.ipynb")],
         ],
     ),
     lint.used_glossary_terms: (

@@ -1,4 +1,4 @@
-"""The audit of published packages: its runner, its page, and what lies in the repository."""
+"""The audit of published packages: its runner, and what lies in the repository."""
 
 import importlib.util
 import inspect
@@ -8,7 +8,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import field
 import numpy as np
 import pytest
 import scipy
@@ -311,65 +310,6 @@ def test_the_command_line_names_packages(capsys):
     assert "no such package: nothing" in capsys.readouterr().err
 
 
-# The page.
-
-
-def test_the_page_shows_the_committed_results():
-    assert field.PAGE.read_text("utf-8") == field.render(run.read())
-
-
-def test_the_page_counts_mechanisms_and_names_each(results):
-    entries = run.read(results)
-    page = field.render(entries)
-    assert "**5 mechanisms of 1 package**:" in page
-    assert "| violated | 2 |" in page
-    assert "| could not be run | 2 |" in page
-    assert "| `right` | 1 | ≥ 0." in page
-    assert "| `read` | 1 | = 2.20 | **violated** |" in page
-    assert "**`wrong`**, refuted for 0 and 1. The coin." in page
-    assert "could not be run: MemoryError." in page
-    assert "So far 5 series of runs were made, each wrong at most once in 1,000,000 times" in page
-    assert "at most one in 200,000" in page
-
-
-def test_a_package_that_could_not_be_run_was_tried_and_not_audited(results):
-    entry = found(results, "crashing")
-    page = field.render(run.read(results) | {"audits": [found(results, "right"), entry]})
-    assert "**2 mechanisms of 1 package**:" in page
-    other = entry | {"package": "other", "noise": "in doubles", "noise_report": "[a](https://b.c)"}
-    page = field.render(run.read(results) | {"audits": [found(results, "right"), other]})
-    assert "**2 mechanisms of 2 packages**, 1 of which could be run:" in page
-    assert "| other | in doubles | [a](https://b.c) |" in page
-
-
-def test_of_several_audits_of_a_mechanism_the_one_that_says_most_counts(results):
-    entry = found(results, "right")
-    for verdicts, counted in (
-        (["holds as far as seen", "violated"], "violated"),
-        (["holds as far as seen", "could not be run"], "holds as far as seen"),
-    ):
-        entries = [entry | {"verdict": verdict} for verdict in verdicts]
-        assert field.mechanisms(entries) == {("planted", "right"): counted}
-
-
-def test_the_smaller_of_two_refutations_is_shown():
-    runs = [{"bound": 3.0}, {"bound": 2.5}]
-    assert field._found({"runs": runs}) == "≥ 2.50"
-    assert field._found({"runs": [{"exact": "infinity"}]}) == "= ∞"
-    assert field._found({"runs": [{"exact_delta": 0.25}]}) == "δ = 0.25"
-
-
-def test_a_quotation_is_shown_as_it_is():
-    assert field.escaped("a*b_`c_d` <d> |e| $f$\n g") == r"a\*b\_`c_d` \<d\> \|e\| \$f\$ g"
-    assert field.escaped("a_b`c") == r"a\_b\`c"
-
-
-def test_no_table_of_the_page_has_more_than_four_columns():
-    rows = re.findall(r"^\|.*\|$", field.render(run.read()), re.M)
-    assert rows
-    assert max(re.sub(r"\\\||`[^`]*`", "", row).count("|") for row in rows) == 5
-
-
 # What lies in the repository.
 
 
@@ -406,6 +346,12 @@ def test_the_epsilon_that_is_judged_is_the_one_that_is_run(package):
         assert {float(number) for number in given} <= {audit.epsilon}
 
 
+def value_of(tried):
+    """Return the number of a run, whatever its kind."""
+    [value] = (tried[kind] for kind in ("exact", "exact_delta", "bound") if kind in tried)
+    return float(value)
+
+
 def test_every_verdict_follows_from_what_was_found():
     results = run.read()
     assert results["tries"] <= audited.MOST_TRIES
@@ -414,7 +360,7 @@ def test_every_verdict_follows_from_what_was_found():
         if entry["verdict"] == audited.FAILED:
             assert entry["error"]
             continue
-        values = [field._value(tried) for tried in entry["runs"]]
+        values = [value_of(tried) for tried in entry["runs"]]
         claim = entry["delta"] if "exact_delta" in entry["runs"][0] else entry["epsilon"]
         refuted = [value > claim * (1 + audited.ROUNDING) for value in values]
         assert all(refuted) == (entry["verdict"] == audited.VIOLATED)
@@ -428,9 +374,3 @@ def test_the_packages_are_imported_by_nothing_but_their_audits():
     for package in packages():
         imported = re.findall(r"^(?:from|import) (\w+)", package.read_text("utf-8"), re.M)
         assert set(imported) <= {"audited", "functools"}
-
-
-def test_the_target_of_make_is_never_part_of_ci():
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert re.search(r"^field: .*\n\t@\$\(PYTHON\) tests/field/run.py", makefile, re.M)
-    assert "field" not in (ROOT / ".ci" / "run").read_text("utf-8")

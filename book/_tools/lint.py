@@ -32,6 +32,7 @@ ROOT = refresh.ROOT
 # What every core page has; the sources come last, in a cell of their own.
 SECTIONS = ["Takeaways", "Exercises", "Sources"]
 MOST_COLUMNS = 6
+BACK_MATTER = {"field.ipynb", "how_fast.ipynb", "security.ipynb"}
 
 ROLE = re.compile(r"(?<![`\\])\{[a-z]+(?::[a-z]+)?\}`[^`]+`")
 # Directives that JupyterLab shows only with colons have prose inside; these have code or nothing.
@@ -85,8 +86,8 @@ class Page:
 
     @property
     def is_core(self):
-        """Whether the page is one that every reader reads; the others lie in folders."""
-        return self.is_notebook and "/" not in self.name
+        """Whether the page is a chapter's; the others lie in folders, or show what was measured."""
+        return self.is_notebook and "/" not in self.name and self.name not in BACK_MATTER
 
     @property
     def is_chinese(self):
@@ -631,14 +632,12 @@ NOTEBOOK_RULES = [
     sources_at_the_foot,
     quiz_from_its_source,
     executed,
-    mostly_compared,
     stable_outputs,
     alt_texts,
     axis_labels,
-    seeded,
     data_stays_apart,
 ]
-BOOK_RULES = [resolved_glue, helpers_defined_once, used_glossary_terms]
+BOOK_RULES = [resolved_glue, used_glossary_terms]
 
 
 def pages(root=ROOT):

@@ -1,4 +1,4 @@
-"""Gather what the benchmarks measure, print ratios, and write the results and the page."""
+"""Gather what the benchmarks measure, and store it for the page."""
 
 import dataclasses
 import datetime
@@ -9,7 +9,7 @@ import table
 
 ROWS = pytest.StashKey()
 
-# The benchmarks and their peers live in an environment of their own, made by `make bench`.
+# The benchmarks and their peers live in an environment of their own, see README.md.
 collect_ignore_glob = []
 if importlib.util.find_spec("pytest_benchmark") is None:
     collect_ignore_glob += ["test_*.py", "contest*.py"]
@@ -29,10 +29,9 @@ def pytest_terminal_summary(terminalreporter, config):
     rows = config.stash[ROWS]
     if not rows:
         return
-    run = _run(rows)
-    terminalreporter.write_line("\n" + table.render([run]))
     if _complete(rows):
-        table.store(run)
+        table.store(_run(rows))
+        terminalreporter.write_line("Stored. Refresh book/how_fast.ipynb, which shows it.")
     else:
         terminalreporter.write_line("Nothing is written: not everybody ran to the end.")
 
