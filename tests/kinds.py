@@ -355,7 +355,7 @@ KINDS = [
     ("label_privacy.labels label_privacy.reports", [1, -1], NAMED_LABELS),
     ("label_privacy.classes", (-1, 1), NAMES_OF_TWO),
     ("label_privacy.counts", [5, 3], REAL_COUNTS + values([5], [0, 0], [1, 2, 3])),
-    ("label_privacy.n", 10, COUNT + values(10**15 + 1)),
+    ("label_privacy.n", 10, COUNT + values(2**53 + 1)),
     ("label_privacy.log_score_pmf.n", 3, COUNT),
     ("label_privacy.low", 5, SIZE + values(11)),
     ("label_privacy.high", 10, SIZE + values(11)),
