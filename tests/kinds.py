@@ -399,8 +399,6 @@ KINDS = [
     ("private_auc.student_t_scale.epsilon", 1.0, POSITIVE + values(1e-10, 0.3)),
     ("private_auc.student_t_scale.beta", 0.1, POSITIVE + values(1 / 3, 1.0)),
     ("private_auc.degrees", 3, COUNT),
-    ("private_auc.laplace_scale.delta", 1e-5, PROBABILITY),
-    ("private_auc.laplace_scale.beta", 0.01, POSITIVE + values(0.1, 100.0)),
     ("private_auc.noise", "auto", WORD + values("laplace")),
     ("private_auc.auc.ties private_auc.release_auc.ties", "half", WORD + values("grouped")),
     ("private_auc.average_precision.ties", "grouped", WORD + values("half")),

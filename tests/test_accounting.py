@@ -627,7 +627,7 @@ def test_the_zcdp_conversion_is_the_best_of_all_orders():
 def test_an_infinite_divergence_promises_nothing_and_none_costs_nothing():
     assert float(epsilon_from_rdp([math.inf], [2], 1e-5)) == math.inf
     assert float(epsilon_from_rdp([math.inf, 1.0], [2, 3], 1e-5)) < math.inf
-    for conversion in accounting.CONVERSIONS:
+    for conversion in ("improved", "classic"):
         assert float(epsilon_from_rdp([0.0], [2], 1e-5, conversion=conversion)) == 0.0
 
 

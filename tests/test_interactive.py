@@ -23,6 +23,7 @@ from dpnotes.accounting import (
 from dpnotes.audit import exact_epsilon
 from dpnotes.elun import expected_logistic_loss
 from dpnotes.label_privacy import log_score_pmf, success_probability
+from dpnotes.pate import costs
 from dpnotes.randomized_response import keep_probability
 
 pytestmark = pytest.mark.browser
@@ -742,7 +743,7 @@ def secret_cost_of(votes, kind, scale, queries, moments):
     rdp = {
         "Laplace": lambda: pate.lnmax_rdp(votes, 1 / scale, orders),
         "Gaussian": lambda: pate.gnmax_rdp(votes, scale, orders),
-        "Gumbel": lambda: pate.gumbel_rdp(votes, scale, orders),
+        "Gumbel": lambda: costs.gumbel_rdp(votes, scale, orders),
     }[kind]()
     secret = float(epsilon_from_rdp(queries * rdp, orders, DELTA))
     return min(secret, cost_of(kind, scale, queries))

@@ -32,23 +32,19 @@ from dpnotes.accounting.composition import (
 )
 from dpnotes.accounting.costs import PrivacyCost, SecretCost
 from dpnotes.accounting.renyi import (
-    CONVERSIONS,
     DEFAULT_ORDERS,
     best_epsilon,
-    check_orders,
     epsilon_from_rdp,
     epsilon_from_zcdp,
     laplace_rdp,
 )
 
 __all__ = [
-    "CONVERSIONS",
     "DEFAULT_ORDERS",
     "PrivacyCost",
     "SecretCost",
     "best_epsilon",
     "calibrate",
-    "check_orders",
     "compose",
     "compose_bounded_range",
     "compose_gaussian",

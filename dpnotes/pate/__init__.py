@@ -22,30 +22,23 @@ Votes are whole numbers: one query, of shape (classes,), or several, of shape (q
 """
 
 from dpnotes.pate.costs import (
-    ERRORS,
-    ORDERS_2017,
     ORDERS_2018,
     gnmax_log_error_probability,
     gnmax_rdp,
-    gumbel_rdp,
     lnmax_error_probability,
     lnmax_rdp,
 )
 from dpnotes.pate.mechanisms import ConfidentGNMax, GNMax, GumbelMax, LNMax
 from dpnotes.pate.release import (
     gnmax_local_sensitivity,
-    gnmax_sensitivity_conditions,
     gnss_rdp,
     release_cost,
     smooth_sensitivity,
     threshold_local_sensitivity,
 )
-from dpnotes.pate.votes import NOISES, count_votes, output_distribution, partition
+from dpnotes.pate.votes import count_votes, output_distribution, partition
 
 __all__ = [
-    "ERRORS",
-    "NOISES",
-    "ORDERS_2017",
     "ORDERS_2018",
     "ConfidentGNMax",
     "GNMax",
@@ -55,9 +48,7 @@ __all__ = [
     "gnmax_local_sensitivity",
     "gnmax_log_error_probability",
     "gnmax_rdp",
-    "gnmax_sensitivity_conditions",
     "gnss_rdp",
-    "gumbel_rdp",
     "lnmax_error_probability",
     "lnmax_rdp",
     "output_distribution",

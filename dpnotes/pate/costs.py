@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnotes._checks import check_choice
-from dpnotes.accounting import check_orders, laplace_rdp
+from dpnotes.accounting import laplace_rdp
+from dpnotes.accounting.renyi import check_orders
 from dpnotes.pate._checks import check_scale, check_votes
 from dpnotes.pate._moments import (
     as_given,

@@ -28,12 +28,12 @@ from dpnotes.accounting import (
     SecretCost,
     best_epsilon,
     calibrate,
-    check_orders,
     compose_bounded_range,
     compose_laplace,
     gaussian_cost,
 )
 from dpnotes.accounting.costs import MOST_QUERIES
+from dpnotes.accounting.renyi import check_orders
 from dpnotes.pate._checks import (
     check_answered,
     check_scale,
@@ -205,7 +205,7 @@ class _Mechanism:
             The probability with which the loss may be larger, strictly between 0 and 1.
         orders : array_like of float, shape (orders,), optional
             The Rényi orders to search, above 1; `accounting.DEFAULT_ORDERS` by default.
-            `ORDERS_2017` and `ORDERS_2018` are those of the papers.
+            `ORDERS_2018` are those of the paper on `GNMax`.
         conversion : {"improved", "classic"}
             See `accounting.epsilon_from_rdp`; the papers had "classic".
         answered : None

@@ -14,7 +14,7 @@ on the records together, such as a class that is missing, raises no error and ch
 release: it takes a documented value instead.
 """
 
-from dpnotes.private_auc._metric import AP_TIES, AUC_TIES, METRICS
+from dpnotes.private_auc._metric import METRICS
 from dpnotes.private_auc.interval import Estimate, metric_interval
 from dpnotes.private_auc.metrics import (
     ap_local_sensitivity,
@@ -28,17 +28,11 @@ from dpnotes.private_auc.metrics import (
     smooth_sensitivity,
 )
 from dpnotes.private_auc.noise import (
-    CALIBRATIONS,
-    DEGREES,
-    FAMILIES,
-    NOISES,
     MetricNoise,
     best_beta,
     cauchy_epsilon,
     cauchy_scale,
     choose_noise,
-    laplace_scale,
-    student_t_epsilon,
     student_t_scale,
 )
 from dpnotes.private_auc.release import (
@@ -49,13 +43,7 @@ from dpnotes.private_auc.release import (
 )
 
 __all__ = [
-    "AP_TIES",
-    "AUC_TIES",
-    "CALIBRATIONS",
-    "DEGREES",
-    "FAMILIES",
     "METRICS",
-    "NOISES",
     "Estimate",
     "MetricNoise",
     "MetricRelease",
@@ -70,13 +58,11 @@ __all__ = [
     "cauchy_epsilon",
     "cauchy_scale",
     "choose_noise",
-    "laplace_scale",
     "log_density",
     "metric_interval",
     "reidentify_label",
     "release_auc",
     "release_average_precision",
     "smooth_sensitivity",
-    "student_t_epsilon",
     "student_t_scale",
 ]
