@@ -217,15 +217,7 @@ def as_objects(values: list | tuple) -> np.ndarray:
 
 
 def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarray:
-    """Return records as a non-empty array of integers in [0, categories), or of booleans.
-
-    Raises
-    ------
-    TypeError
-        If the records are neither integers nor booleans.
-    ValueError
-        If there are none, or if any lies outside the domain or is no valid boolean.
-    """
+    """Return records as a non-empty array of integers in [0, categories), or of booleans."""
     array = as_array(name, values, with_booleans=categories == 2)
     if array.size == 0:
         raise ValueError(f"{name} must hold at least one record, got none")

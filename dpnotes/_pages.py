@@ -14,11 +14,6 @@ def keep(**numbers: object) -> None:
     **numbers
         Name and value. A float is kept to six significant digits, as machines differ in later
         ones; an integer or a string is kept as it is.
-
-    Raises
-    ------
-    TypeError
-        If a value is no real number and no string.
     """
     from IPython.display import display
 

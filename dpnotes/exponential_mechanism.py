@@ -74,12 +74,6 @@ def sample(
     int, or ndarray of int64 of shape (size,)
         Indices of candidates.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the utilities are not finite numbers in one dimension, or a parameter is out of range
-        or of the wrong kind.
-
     Notes
     -----
     The candidates are the leaves of a binary tree, and an exact coin decides at each fork. So the
@@ -117,11 +111,6 @@ def output_distribution(
     -------
     ndarray of the shape of `utilities`
         Probabilities; each row sums to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `sample` does.
 
     Notes
     -----
@@ -164,11 +153,6 @@ def permute_and_flip(
     -------
     int, or ndarray of int64 of shape (size,)
         Indices of candidates.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `sample` does.
 
     Notes
     -----
@@ -217,11 +201,6 @@ def permute_and_flip_distribution(
     -------
     ndarray of the shape of `utilities`
         Probabilities; each row sums to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `sample` does.
 
     Notes
     -----
@@ -341,11 +320,6 @@ def median_distribution(
     ndarray of shape (steps + 1,)
         The probability of each answer, from low to high; they sum to 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `release_median` does.
-
     Examples
     --------
     >>> median_distribution([1, 1, 2], 2 * np.log(3), low=0, high=3, steps=3).round(4)
@@ -393,12 +367,6 @@ def above_threshold(
     -------
     int
         The place of the first answer that was found above, or -1 if none was.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are no answers, they are not integers, or a parameter is out of range or of the
-        wrong kind.
 
     Notes
     -----

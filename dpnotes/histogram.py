@@ -43,12 +43,6 @@ class HistogramRelease:
     epsilon, delta, mechanism, neighbours
         As in `Release`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the counts are no whole numbers, one for each category, or a field is not as in
-        `Release`.
-
     Examples
     --------
     >>> released = release_histogram(["tea", "tea"], ["coffee", "tea"], epsilon=50.0, rng=0)
@@ -158,11 +152,6 @@ def log_pmf(
     ndarray of float, shape () or (outputs,)
         Natural logarithms of probabilities.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `release_histogram` does, and if the outputs are not k whole numbers each.
-
     Notes
     -----
     With r = epsilon / 2 (less 1e-12, as in `release_histogram`) the noise x of a count has
@@ -199,13 +188,6 @@ def release_count(
     -------
     Release
         The noisy count, a whole number. It may be negative or above n.
-
-    Raises
-    ------
-    ValueError
-        If there are no values, one is not True, False, 1 or 0, or epsilon is out of range.
-    TypeError
-        If the values are not a sequence, or epsilon is not a number.
 
     Notes
     -----
@@ -250,11 +232,6 @@ def count_log_pmf(output: ArrayLike, values: Sequence[bool], epsilon: float) -> 
     ndarray of float, shape () or (outputs,)
         Natural logarithms of probabilities.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `release_count` does, and if the outputs are not whole numbers in one dimension.
-
     Notes
     -----
     With r = epsilon (less 1e-12) the noise x has probability ``tanh(r / 2) exp(-r |x|)``.
@@ -294,11 +271,6 @@ def margin(
     -------
     int
         The smallest such number of records.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -54,11 +54,6 @@ def output_distribution(epsilon: float) -> np.ndarray:
     ndarray of shape (2, 2)
         Row: the true class. Column: the reported one. Each row sums to 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If epsilon is out of range or of the wrong kind.
-
     Notes
     -----
     A label is kept with probability e^epsilon / (1 + e^epsilon) (Warner, 1965). No mechanism at
@@ -100,14 +95,6 @@ def privatize(
         Private labels. Of the type of `labels` where that is an array of numbers, otherwise of the
         type of `classes`.
 
-    Raises
-    ------
-    ValueError
-        If there are no labels, one is not in `classes`, or a parameter is out of range.
-    TypeError
-        If an array of labels has another kind than the classes, or a parameter is of the wrong
-        kind.
-
     Notes
     -----
     Each label is kept with probability e^epsilon / (1 + e^epsilon), by an exact coin of its own
@@ -144,11 +131,6 @@ def estimate(reports: ArrayLike, epsilon: float, *, classes: Sequence = (-1, 1))
     ndarray of shape (2,)
         Estimated counts, in labels, in the order of `classes`. They sum to n; one may be negative.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `privatize` does.
-
     Notes
     -----
     The estimate of `randomized_response.estimate` for two categories. For labels drawn by
@@ -177,12 +159,6 @@ def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:
     -------
     ndarray of shape (2,)
         Variances, in labels squared; the same for both classes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are not two counts, one is negative or not finite, all are zero, or epsilon is
-        invalid.
 
     Notes
     -----
@@ -229,11 +205,6 @@ def exponential(
     ndarray of shape (n,)
         Private labels, of the type that `privatize` gives.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `privatize` does.
-
     Notes
     -----
     The utility of an output is the number of labels that it keeps, with sensitivity 1. Its
@@ -274,11 +245,6 @@ def log_score_pmf(n: int, stated_epsilon: float) -> np.ndarray:
     -------
     ndarray of shape (n + 1,)
         Natural logarithms; the probabilities sum to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -324,11 +290,6 @@ def truncated_binomial(n: int, low: int, high: int, p: float) -> float:
         1e-280, its relative error is below 1e-11 for up to a million trials, 1e-9 for up to 10**9
         and 1e-6 for up to 2**53.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Tails are those of `scipy.stats.binom`, and a range is the difference of two of them, taken on
@@ -364,11 +325,6 @@ def success_probability(n: int, stated_epsilon: float) -> float:
     -------
     float
         Pr[s >= n / 2]. For even n a tie counts as success, so this is not monotone in n.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -409,8 +365,6 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     ------
     ValueError
         If a parameter is out of range, or Hoeffding's bound needs more labels.
-    TypeError
-        If a parameter is of the wrong kind.
 
     Notes
     -----

@@ -63,11 +63,6 @@ class DescentRelease:
     epsilon, delta, mechanism, neighbours
         As in `Release`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the path is no table of real numbers, or a field is not as in `Release`.
-
     Examples
     --------
     >>> promise = {"mechanism": "Gaussian noise", "neighbours": "one record replaced"}
@@ -242,8 +237,6 @@ def cost(
 
     Raises
     ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
     ModuleNotFoundError
         If dp-accounting is not installed and `rate` is below 1.
 
@@ -304,8 +297,6 @@ def noise_for(
     ------
     ValueError
         If a parameter is out of range, or epsilon is too small for any noise up to 1e6.
-    TypeError
-        If a parameter is of the wrong kind.
     ModuleNotFoundError
         If dp-accounting is not installed and `rate` is below 1.
 
@@ -357,11 +348,6 @@ def log_density(
     -------
     float
         The natural logarithm of the density of rows 1 to steps; finite for every valid path.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind, or the shapes do not fit.
 
     Notes
     -----
@@ -415,11 +401,6 @@ def shuffled_cost_at_least(noise: float, batches: int, delta: float) -> float:
     -------
     float
         In nats, at least 0; for neighbours with one record replaced.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -35,11 +35,6 @@ class ConfusionRelease:
     epsilon, delta, mechanism, neighbours
         As in `Release`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the counts are no two pairs of whole numbers, or a field is not as in `Release`.
-
     Examples
     --------
     >>> released = release_confusion_matrix([0, 1, 1], [0, 1, 0], epsilon=50.0, rng=0)
@@ -87,13 +82,6 @@ def release_confusion_matrix(
     -------
     ConfusionRelease
         Noisy counts in scikit-learn's layout, which sum to n.
-
-    Raises
-    ------
-    ValueError
-        If the two are not of one length, a record is neither 0 nor 1, or epsilon is out of range.
-    TypeError
-        If they are neither integers nor booleans, or epsilon is not a number.
 
     Notes
     -----
@@ -163,11 +151,6 @@ def confusion_metrics(
     dict of str to Estimate
         "accuracy", "recall", "specificity", "precision" and "f1": estimates, and intervals for the
         population that the records come from.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

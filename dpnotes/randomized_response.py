@@ -56,11 +56,6 @@ def keep_probability(epsilon: float, categories: int = 2) -> float:
     float
         e^epsilon / (e^epsilon + categories - 1), rounded towards more privacy.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Examples
     --------
     >>> round(keep_probability(np.log(3)), 12)
@@ -83,11 +78,6 @@ def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
     -------
     ndarray of shape (k, k)
         Row: the true answer. Column: the report. Each row sums to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Examples
     --------
@@ -126,13 +116,6 @@ def privatize(
     ndarray
         The reports, of the shape and type of `values` (a wider integer type where that one cannot
         hold every category).
-
-    Raises
-    ------
-    ValueError
-        If there is no value, if one is outside the domain, or if a parameter is out of range.
-    TypeError
-        If the values are neither integers nor booleans, or a parameter is of the wrong kind.
 
     Notes
     -----
@@ -177,11 +160,6 @@ def estimate(reports: ArrayLike, epsilon: float, *, categories: int = 2) -> np.n
     ndarray of shape (k,)
         Estimated counts. They sum to the number of reports; single ones may be negative.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `privatize` does.
-
     Notes
     -----
     Of n reports, category j is expected n_j p + (n - n_j) q times. Solving for n_j gives
@@ -213,11 +191,6 @@ def count_reports(reports: ArrayLike, *, categories: int = 2) -> np.ndarray:
     -------
     ndarray of int64, shape (k,)
         How many reports there are of each category.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is no report, one is outside the domain, or a parameter is of the wrong kind.
 
     Notes
     -----
@@ -258,14 +231,6 @@ def estimate_counts(counts: ArrayLike, epsilon: float) -> np.ndarray:
     ndarray of float, shape (k,)
         Estimated counts, as `estimate` gives them.
 
-    Raises
-    ------
-    ValueError
-        If the counts are fewer than two, negative, all zero or more than 2**62 together, or epsilon
-        is out of range.
-    TypeError
-        If the counts are not integers, or epsilon is not a number.
-
     Examples
     --------
     >>> estimate_counts([1, 3], np.log(3)).round(9)
@@ -294,12 +259,6 @@ def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:
     -------
     ndarray of shape (k,)
         Variances, in people squared. The only randomness is that of the reports.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the counts are fewer than two, negative, all zero, not finite or above 1e100, or epsilon
-        is invalid.
 
     Notes
     -----
@@ -337,11 +296,6 @@ def two_coin(values: ArrayLike, *, rng: np.random.Generator | int | None = None)
     -------
     ndarray
         The reports, of the shape and type of `values`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is no value, or one is neither true nor false.
 
     Notes
     -----
@@ -385,11 +339,6 @@ def shuffled_delta(
     float
         The smallest delta that hides one person's truth, whatever it is: 0 from `local_epsilon` on.
         Probabilities below 1e-40 are left out, so what is smaller than 1e-30 is not to be trusted.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

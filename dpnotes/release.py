@@ -34,13 +34,6 @@ class Release:
     neighbours : str
         Which two data sets the promise compares, in words.
 
-    Raises
-    ------
-    ValueError
-        If `epsilon` or `delta` is out of range, or a description is empty.
-    TypeError
-        If a number is not a real number or a description is not a string.
-
     Notes
     -----
     Two releases made of the same records add up: by sequential composition their epsilons and

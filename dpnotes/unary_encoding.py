@@ -64,11 +64,6 @@ def probabilities(epsilon: float, scheme: str = "optimized") -> tuple[float, flo
         p, the probability that a true 1 is reported as 1, and q, that a true 0 is. Both are
         rounded towards more privacy.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Examples
     --------
     >>> p, q = probabilities(np.log(3))
@@ -94,11 +89,6 @@ def epsilon(p: float, q: float) -> float:
     -------
     float
         ln [p (1 - q) / ((1 - p) q)].
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a probability is not strictly between 0 and 1, or p is not above q.
 
     Examples
     --------
@@ -126,11 +116,6 @@ def output_distribution(categories: int, p: float, q: float) -> np.ndarray:
     ndarray of shape (k, 2**k)
         Row: the category. Column: the report, read as a binary number whose bit j (of value 2**j)
         is the reported bit j. Each row sums to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Examples
     --------
@@ -258,11 +243,6 @@ def count_ones(reports: ArrayLike) -> np.ndarray:
     ndarray of int64, shape (k,)
         How many reports have a 1 in each column.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If there are no reports, or one holds anything but 0 and 1.
-
     Examples
     --------
     >>> count_ones([[1, 0], [1, 1]])
@@ -293,11 +273,6 @@ def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
         Estimated counts, (ones - n q) / (p - q); single ones may be negative. Estimates of
         disjoint batches add up to the estimate of all of them.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If there are no reports, one holds anything but 0 and 1, or a probability is out of range.
-
     Examples
     --------
     >>> aggregate([[1, 0], [1, 0], [0, 1], [1, 0]], 0.75, 0.25)
@@ -324,12 +299,6 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     -------
     ndarray of float, shape (k,)
         Estimated counts, as `aggregate` gives them.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If n is not from 1 to 2**62, a number of ones is not between 0 and n, or a probability is
-        out of range.
 
     Examples
     --------
@@ -377,12 +346,6 @@ def simulate_ones(
     ndarray of int64, shape (k,)
         Reported ones in each column.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the counts are not integers, negative, more than n or, without an n, all zero, or a
-        probability is out of range.
-
     Examples
     --------
     >>> simulate_ones([600_000_000, 400_000_000], 0.5, 0.25, rng=0).shape
@@ -418,12 +381,6 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
     -------
     ndarray of float, shape (k,)
         Variances, in people squared.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the counts are negative, above 1e100, more than n or, without an n, all zero, or a
-        probability is out of range.
 
     Notes
     -----
@@ -466,11 +423,6 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
     -------
     tuple of float
         p and q, with 0 < q < p < 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Examples
     --------
@@ -515,11 +467,6 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     -------
     ndarray of float, shape (k,)
         The Euclidean projection: all entries are lowered (or raised) alike and cut off at zero.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the estimates are not finite numbers in one dimension, or the total is not positive.
 
     Notes
     -----

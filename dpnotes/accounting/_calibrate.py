@@ -43,8 +43,6 @@ def calibrate(
     ------
     ValueError
         If no noise up to `high` is enough, or a parameter is out of range.
-    TypeError
-        If a parameter is of the wrong kind.
 
     Notes
     -----

@@ -39,11 +39,6 @@ def compose_bounded_range(
         With ``adaptive=False`` the smallest epsilon that holds for all such mechanisms. Otherwise a
         certified upper bound on it.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     The worst of them have two outputs, of loss t and t - epsilon for some t. For questions fixed

@@ -52,8 +52,6 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
     ValueError
         If an epsilon is negative or not finite, there are more than 10**6, or more than 10**4 of
         which too many differ to be listed; or delta is out of range.
-    TypeError
-        If a parameter is of the wrong kind.
 
     Notes
     -----
@@ -208,11 +206,6 @@ def compose_gaussian(sigma: float, queries: int, delta: float) -> PrivacyCost:
     PrivacyCost
         The smallest epsilon that holds.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Together the answers are one with noise sigma / sqrt(queries) (Dong, Roth and Su, 2022). With
@@ -248,11 +241,6 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
     -------
     PrivacyCost
         The smallest epsilon that holds.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -316,8 +304,6 @@ def compose_laplace(
 
     Raises
     ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
     ModuleNotFoundError
         If dp-accounting is not installed.
 
@@ -398,8 +384,6 @@ def compose_subsampled_gaussian(
 
     Raises
     ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
     ModuleNotFoundError
         If dp-accounting is not installed.
 

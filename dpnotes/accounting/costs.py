@@ -21,11 +21,6 @@ class PrivacyCost:
     delta : float
         The probability, in [0, 1), with which the loss may be larger.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a number is out of range or no real number; a `SecretCost` is none.
-
     Examples
     --------
     >>> float(PrivacyCost(1.5, 1e-5))
@@ -66,11 +61,6 @@ class SecretCost:
     answered : float
         How many queries were answered; an expectation where noise is still to decide; NaN where
         that is not known.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a number is out of range or no real number.
 
     Examples
     --------

@@ -47,11 +47,6 @@ def epsilon_from_rdp(
     PrivacyCost
         The smallest epsilon over the orders; 0 where a divergence is small against delta.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the lengths differ, or a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     "classic" is Proposition 3 of Mironov (2017). "improved" is Proposition 12 of Canonne, Kamath
@@ -88,11 +83,6 @@ def best_epsilon(
     tuple of two floats
         Epsilon and the order.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the lengths differ, or a parameter is out of range or of the wrong kind.
-
     Examples
     --------
     >>> best_epsilon([0.1, 0.8], [2, 16], 1e-5, conversion="classic")[1]
@@ -126,11 +116,6 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     -------
     PrivacyCost
         The smallest epsilon over all orders above 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -184,11 +169,6 @@ def laplace_rdp(loss: float, orders: ArrayLike) -> np.ndarray:
     ndarray of shape (orders,)
         Divergences, in nats; at most `loss`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Mironov (2017), Table II: for order a it is log(a / (2 a - 1) exp((a - 1) loss) +
@@ -238,11 +218,6 @@ def check_orders(orders: ArrayLike, *, above: float = 1.0) -> np.ndarray:
     -------
     ndarray of float, shape (orders,)
         The orders.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is none, one is out of range, or they are no numbers.
 
     Examples
     --------

@@ -32,15 +32,6 @@ def exact_epsilon(
         that neither input can give (0/0) costs nothing; one that only one of them gives (x/0) costs
         infinity. A single row has no neighbour: 0.
 
-    Raises
-    ------
-    ValueError
-        If the matrix is empty or not 2-D, if an entry is not a probability, or is rounded to a
-        float and too small for all its digits, if a row does not sum to 1, or if `neighbours` is
-        empty or points outside the rows.
-    TypeError
-        If the matrix does not hold real numbers, or `neighbours` pairs of integers.
-
     Notes
     -----
     A mechanism M is epsilon-differentially private if P(M(D) in S) <= exp(epsilon) P(M(D') in S)
@@ -88,16 +79,6 @@ def exact_delta(
     float
         A probability: 0 from `exact_epsilon` of the same table on, and at epsilon 0 the largest
         total variation distance of two neighbours. A single row has no neighbour: 0.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not finite, if the matrix is empty or not 2-D, if an entry is not
-        a probability, if a row does not sum to 1, or if `neighbours` is empty or points outside
-        the rows.
-    TypeError
-        If epsilon is not a real number, the matrix does not hold any, or `neighbours` does not hold
-        pairs of integers.
 
     Notes
     -----
@@ -150,16 +131,6 @@ def trade_off(
         The least error of type II, a probability: how often the attacker says "not the neighbour"
         where it is. The lowest of the curves of all neighbours. A single row has none: 1 minus the
         error of type I, which is what guessing reaches.
-
-    Raises
-    ------
-    ValueError
-        If an error is outside [0, 1], if the matrix is empty or not 2-D, if an entry is not a
-        probability, if a row does not sum to 1, or if `neighbours` is empty or points outside the
-        rows.
-    TypeError
-        If the errors or the matrix do not hold real numbers, or `neighbours` does not hold pairs of
-        integers.
 
     Notes
     -----

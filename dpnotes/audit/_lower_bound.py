@@ -160,13 +160,6 @@ def largest_certifiable_epsilon(
         The bound for an event that always happens on one data set and never on the other, in nats;
         minus infinity where not even that says anything. It grows as log(trials).
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    TypeError
-        If a parameter is of the wrong kind.
-
     Notes
     -----
     With n tests and a = (1 - confidence) / 2, the bound is log((a^(1/n) - delta) / (1 - a^(1/n))).

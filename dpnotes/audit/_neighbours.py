@@ -31,13 +31,6 @@ def pairs_in_domain(domain: Iterable) -> list[Pair]:
     list of Pair
         All pairs of two values; an audit compares each in both directions.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than two values.
-    TypeError
-        If the domain cannot be gone through.
-
     Examples
     --------
     >>> [pair.difference for pair in pairs_in_domain(["tea", "coffee", "milk"])]
@@ -98,13 +91,6 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
     -------
     list of Pair
         A pair for each record, then one for each addition.
-
-    Raises
-    ------
-    ValueError
-        If there are no records, or if an addition does not fit into the array.
-    TypeError
-        If the records are no list, tuple or array, or the additions cannot be gone through.
 
     Notes
     -----

@@ -321,11 +321,6 @@ def locate(name: str) -> Path | None:
     Path or None
         The folder searched first among those that hold it, None where a part of it is absent.
 
-    Raises
-    ------
-    ValueError
-        If there is no such data set.
-
     Examples
     --------
     >>> locate("adult").is_dir()

@@ -262,11 +262,6 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter, a shape, a type, or a record by itself is invalid.
         """
         if "sample_weight" in options:
             raise TypeError("sample_weight must be left out: in the proof all records count alike")
@@ -287,11 +282,6 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Guarantee
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter is out of range or of the wrong kind.
         """
         return _guarantee(self, n, features, _check_classes(self.classes).size)
 
@@ -307,11 +297,6 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         -------
         ndarray of float, shape (n,) for two classes, else (n, classes)
             Log-odds of the second class, or a score for each class.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the model was not fitted on so many features, or a record is no finite number.
         """
         check_is_fitted(self)
         features = _validated(self, X, reset=False)
@@ -333,11 +318,6 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         -------
         ndarray, shape (n,)
             Classes, of the type of `classes`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the model was not fitted on so many features, or a record is no finite number.
         """
         scores = self.decision_function(X)
         return self.classes_[
@@ -356,11 +336,6 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         -------
         ndarray of float, shape (n, classes)
             Probabilities; rows sum to 1.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the model was not fitted on so many features, or a record is no finite number.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:

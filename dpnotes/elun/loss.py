@@ -52,11 +52,6 @@ def sensitivity(
     float
         A distance between weights, in the 2-norm.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     At the optimum of one data set the gradient on its neighbour is at most 2 rho / n long, since
@@ -117,11 +112,6 @@ def logistic_sensitivity(
     -------
     float
         A distance between weights, in the 2-norm; never more than `sensitivity` gives.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -209,11 +199,6 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
     ndarray of the common shape
         Losses, in nats.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument does not hold finite numbers, or a scale is negative.
-
     Notes
     -----
     With margin t, scale s and F(u) = 2F1(1, 1/s; 1 + 1/s; u), the loss is log(1 + e^-t) plus the
@@ -265,11 +250,6 @@ def averaged_logistic_loss(
     ndarray of shape (...)
         Losses, in nats.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument does not hold finite numbers, or the weights are no weights of the shifts.
-
     Notes
     -----
     With ``shifts = rows @ noise.T`` this is ELUN as it was published (Leino and others, 2021); with
@@ -306,11 +286,6 @@ def clip_rows(features: ArrayLike, lipschitz: float, *, bias: bool = True) -> ND
     ndarray of shape (n, p + 1), or (n, p) without bias
         A row that is short enough is kept as it is. Another one keeps its direction, so that the
         sign of its score stays what it was.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the features are not finite numbers in two dimensions, or a parameter is invalid.
 
     Examples
     --------

@@ -42,11 +42,6 @@ def l2_laplace_noise(
     ndarray of shape (dimension,) or (size, dimension)
         Noise, in the unit of the weights. Its mean norm is ``dimension * scale``.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     The norm follows Gamma(d, scale) and the direction is uniform. The draws are doubles, so
@@ -92,11 +87,6 @@ def coordinate_laplace_noise(
     ndarray of shape (dimension,) or (size, dimension)
         Noise, in the unit of the weights; each coordinate has the scale ``sqrt(d) * scale``.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Independent noise protects a distance in the 1-norm, and that may be sqrt(d) times the one in
@@ -135,11 +125,6 @@ def log_density(
     -------
     float or ndarray of shape (...)
         Natural logarithms of densities; minus infinity where no double holds one.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the shapes do not fit, or an entry or a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -188,11 +173,6 @@ def projected_noise(
     points, weights : ndarray of shape (nodes,)
         Points of tau, in rising order, and their weights, which sum to 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Noise z of `l2_laplace_noise` with scale b moves the score of a row x by z.x, which is
@@ -231,11 +211,6 @@ def uniform_mixture(
     -------
     half_widths, weights : ndarray of shape (ceil(nodes / 2),)
         Part k is uniform on [-half_widths[k], half_widths[k]]; the weights sum to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -162,11 +162,6 @@ def ask(setting: Setting, votes: np.ndarray, seed: int) -> Answers:
     Answers
         The queries that were put, and their answers.
 
-    Raises
-    ------
-    ValueError
-        If there is no such mechanism.
-
     Examples
     --------
     >>> votes = np.array([[250, 0], [0, 250], [130, 120]])
@@ -197,11 +192,6 @@ def mechanism_of(setting: Setting) -> pate.LNMax | pate.ConfidentGNMax:
     -------
     LNMax or ConfidentGNMax
         The mechanism.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is no noise, or its parameters are out of range.
 
     Examples
     --------
@@ -360,11 +350,6 @@ def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
         For each setting its "setting", "epsilon", "seeds", the means of "answered",
         "label_accuracy", "student_accuracy" and "epsilon_data_dependent" (None where a record has
         none), and "lowest" and "highest", the extremes of the students' accuracy.
-
-    Raises
-    ------
-    ValueError
-        If the units are of several set-ups, or one has a setting twice.
 
     Examples
     --------

@@ -212,11 +212,6 @@ def choose(document: dict[str, Any], *, by: str = "reported") -> list[dict[str, 
         For each loss, epsilon and seed the "learning_rate" and the "epoch" that were taken, and
         what was measured there.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If `by` is neither.
-
     Examples
     --------
     >>> choose({"units": []})

@@ -113,8 +113,6 @@ def grade(
     ValueError
         If there are no tasks, a parameter is out of range, or a task has too few trials to refute
         its claim.
-    TypeError
-        If a parameter is of the wrong kind.
     FileNotFoundError
         If the path leads nowhere.
     NotImplementedError

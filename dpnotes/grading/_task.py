@@ -76,14 +76,6 @@ class Task:
     memory : int, default 2**31
         Bytes of address space that it may use, where the system enforces that.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, if there are neither answers nor data sets, or both, or if
-        an epsilon is claimed without pairs.
-    TypeError
-        If a parameter is of the wrong kind, or data cannot be copied.
-
     Examples
     --------
     >>> from dpnotes.audit import pairs_in_domain

@@ -52,11 +52,6 @@ def lnmax_error_probability(
     float, or ndarray of shape (queries,)
         The probability q; a bound is at most 1 - 1 / classes.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Lemma 4 of Papernot et al. (2017): a class that is D votes behind beats the plurality with
@@ -93,11 +88,6 @@ def gnmax_log_error_probability(
     -------
     float, or ndarray of shape (queries,)
         The natural logarithm of q; a bound on q is at most 1 - 1 / classes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -136,11 +126,6 @@ def lnmax_rdp(
     -------
     ndarray of shape (orders,), or float
         Divergences, in nats. Those of further queries, or of another worker's, are added.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -197,11 +182,6 @@ def gumbel_rdp(votes: ArrayLike, scale: float, orders: ArrayLike) -> np.ndarray 
         Divergences from the worst neighbour of each query, in nats. Those of further queries, or of
         another worker's, are added.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     No bound is needed, since the answer is the exponential mechanism's: label j comes with
@@ -248,11 +228,6 @@ def gnmax_rdp(
     -------
     ndarray of shape (orders,), or float
         Divergences, in nats. Those of further queries, or of another worker's, are added.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -72,11 +72,6 @@ class _Mechanism:
         int, or ndarray of int64 of shape (queries,)
             The labels; -1 where a query is not answered.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers.
-
         Notes
         -----
         Laplace and Gaussian noise is discrete, drawn with exact coins on a grid of at most a
@@ -108,11 +103,6 @@ class _Mechanism:
         ndarray of the shape of `votes`
             Probabilities of the labels; each row sums to 1.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers.
-
         Notes
         -----
         See the function `output_distribution`.
@@ -135,11 +125,6 @@ class _Mechanism:
         -------
         PrivacyCost
             It depends on no vote, and may be published.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter is out of range or of the wrong kind.
         """
         queries = check_integer("queries", queries, low=0, high=MOST_QUERIES)
         if answers is not None:
@@ -172,11 +157,6 @@ class _Mechanism:
         -------
         ndarray of shape (orders,), or float
             Divergences of these votes from any neighbouring ones, in nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
         """
         table, single = check_votes(votes)
         check_choice("method", method, self._METHODS)
@@ -218,11 +198,6 @@ class _Mechanism:
         -------
         SecretCost
             Not to be published. Where teachers disagree `cost` may be smaller, and holds too.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
         """
         table, single = check_votes(votes)
         orders = check_orders(DEFAULT_ORDERS if orders is None else orders)
@@ -256,8 +231,6 @@ class _Mechanism:
         ------
         ValueError
             If a parameter is out of range, or no noise is loud enough.
-        TypeError
-            If a parameter is of the wrong kind.
         """
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
         return _least_noise(cls._of_noise, epsilon, delta, queries, None)
@@ -284,11 +257,6 @@ class LNMax(_Mechanism):
     gamma : float
         The inverse of the noise scale, from 1e-9 to 1e9. A *smaller* gamma is more private; a query
         costs at most 2 gamma.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If gamma is out of range or of the wrong kind.
 
     Notes
     -----
@@ -352,11 +320,6 @@ class GumbelMax(_Mechanism):
     scale : float
         The scale of the noise, in votes, from 1e-9 to 1e9; a query costs at most 2 / scale.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the scale is out of range or of the wrong kind.
-
     Notes
     -----
     Label j is the answer with probability proportional to exp(n_j / scale), and is drawn so, by
@@ -411,11 +374,6 @@ class GNMax(_Mechanism):
     ----------
     sigma : float
         The standard deviation of the noise, in votes, from 1e-9 to 1e9.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If sigma is out of range or of the wrong kind.
 
     Notes
     -----
@@ -476,11 +434,6 @@ class ConfidentGNMax(_Mechanism):
         Standard deviations, from 1e-9 to 1e9 votes, of the noise on the largest count and on all
         counts.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Algorithm 1 of Papernot et al. (2018).
@@ -531,11 +484,6 @@ class ConfidentGNMax(_Mechanism):
         int, or ndarray of int64 of shape (queries,)
             The labels; -1 where a query is not answered.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers, or a parameter is of the wrong kind.
-
         Notes
         -----
         The noise is that of `GNMax.answer`.
@@ -561,11 +509,6 @@ class ConfidentGNMax(_Mechanism):
         -------
         ndarray of shape (classes + 1,) or (queries, classes + 1)
             Probabilities of the labels, then that of no answer; each row sums to 1.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers.
 
         Notes
         -----
@@ -606,11 +549,6 @@ class ConfidentGNMax(_Mechanism):
         -------
         PrivacyCost
             It depends on no vote, and may be published.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter is out of range or of the wrong kind.
 
         Notes
         -----
@@ -665,11 +603,6 @@ class ConfidentGNMax(_Mechanism):
         -------
         SecretCost
             Not to be published; `release_cost` tells it with noise.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
 
         Notes
         -----
@@ -732,8 +665,6 @@ class ConfidentGNMax(_Mechanism):
         ------
         ValueError
             If a parameter is out of range, or no noise is loud enough.
-        TypeError
-            If a parameter is of the wrong kind.
 
         Examples
         --------

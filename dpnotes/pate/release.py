@@ -58,11 +58,6 @@ def gnmax_local_sensitivity(
     ndarray of shape (distances,)
         Bounds in nats, summed over the queries: one teacher votes in all of them.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Algorithms 3 to 5 of Papernot et al. (2018). One vote takes an error probability q at most to
@@ -215,11 +210,6 @@ def gnmax_sensitivity_conditions(sigma: float, order: float, classes: int) -> tu
         Conditions C5 and C6 of Papernot et al. (2018), checked on 20,000 points: the divergence
         grows with q, and so does what a vote adds to it, as far as the data helps.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Examples
     --------
     >>> gnmax_sensitivity_conditions(20, 25, 10), gnmax_sensitivity_conditions(30, 25, 10)
@@ -271,11 +261,6 @@ def threshold_local_sensitivity(
     -------
     ndarray of shape (distances,)
         Bounds in nats, summed over the queries. They never fall with the distance.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -336,11 +321,6 @@ def smooth_sensitivity(local_sensitivities: ArrayLike, beta: float) -> float:
     float
         max_d exp(-beta d) LS_d, in nats.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a sensitivity is negative or not finite, or a parameter is of the wrong kind.
-
     Examples
     --------
     >>> smooth_sensitivity([0.0, 1.0, 2.0], beta=math.log(4))
@@ -377,11 +357,6 @@ def gnss_rdp(order: float, beta: float, scale: float) -> float:
     -------
     float
         The divergence, in nats; infinite from order 1 / (1 - exp(-2 beta)) on.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

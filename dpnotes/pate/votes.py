@@ -37,11 +37,6 @@ def partition(
     list of ndarray of int64
         For each teacher the sorted indices of its records. Sizes differ by at most 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     Where people may come and go, the teacher must depend on the person alone: on a keyed hash of an
@@ -72,11 +67,6 @@ def count_votes(predictions: ArrayLike, classes: int) -> np.ndarray:
     -------
     ndarray of int64, shape (classes,) or (queries, classes)
         The votes; every row sums to the number of teachers.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is no prediction, one is not a class, or a parameter is of the wrong kind.
 
     Examples
     --------
@@ -129,11 +119,6 @@ def output_distribution(votes: ArrayLike, scale: float, *, noise: str = "laplace
     -------
     ndarray of the shape of `votes`
         Probabilities; each row sums to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the votes are not whole numbers, or a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -50,11 +50,6 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     Estimate
         The released value, and the ends of the interval within [0, 1].
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Warns
     -----
     UserWarning

@@ -123,11 +123,6 @@ def auc_local_sensitivity(positives: int, negatives: int) -> float:
     float
         1 / min(n, m); 1 where a class is missing.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a size is negative or not a whole number.
-
     Notes
     -----
     A positive record takes part in 1 / n of all pairs, a negative one in 1 / m, and a record that
@@ -160,11 +155,6 @@ def auc_smooth_sensitivity(positives: int, negatives: int, beta: float) -> float
     float
         The largest exp(-beta d) / max(k - d, 1) over d = 0, 1, ..., with k the smaller size.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     The logarithm of exp(beta j) / j is convex in j, so its largest value over j = 1, ..., k is at
@@ -194,11 +184,6 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
     -------
     float
         The exact worst case for (n, m), or the bound L(n).
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a size is negative or not a whole number.
 
     Notes
     -----
@@ -247,11 +232,6 @@ def ap_smooth_sensitivity(positives: int, beta: float) -> float:
     float
         The largest exp(-beta d) L(n - d) over d = 0, ..., n, with L of `ap_local_sensitivity`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     From n = 4 on, L(n) is the integral over x in [0, 1] of the mean of x, x^2, ..., x^(n - 1),
@@ -287,11 +267,6 @@ def smooth_sensitivity(size: int, beta: float, *, metric: str = "auc") -> float:
     float
         What `auc_smooth_sensitivity` or `ap_smooth_sensitivity` returns.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     max(L(size), exp(-beta (size - 1))) with L the bound on the local sensitivity.
@@ -320,11 +295,6 @@ def binormal_roc(auc: float, false_positive_rate: ArrayLike) -> NDArray[np.float
     -------
     ndarray of the shape of `false_positive_rate`
         True positive rates; 0 at 0 and 1 at 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is out of range or of the wrong kind.
 
     Notes
     -----
@@ -370,11 +340,6 @@ def reidentify_label(
     -------
     int
         0 or 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is out of range or of the wrong kind.
 
     Notes
     -----

@@ -68,11 +68,6 @@ def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> 
     float
         The scale of the noise, in smooth sensitivities.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     The log-ratio of two Cauchy densities with centres a, b and scales s, t is at most
@@ -114,11 +109,6 @@ def cauchy_epsilon(value: float, scale: float, other_value: float, other_scale: 
     float
         The largest log-ratio of the two densities, in nats.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a number is out of range or of the wrong kind.
-
     Notes
     -----
     Of centres a, b and scales s, t it is arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), computed
@@ -149,11 +139,6 @@ def student_t_scale(epsilon: float, beta: float, degrees: int) -> float:
     float
         The scale of the noise, in smooth sensitivities: the smallest that is epsilon-private for
         every beta-smooth sensitivity.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----
@@ -202,11 +187,6 @@ def student_t_epsilon(
     -------
     float
         The largest log-ratio of the two densities, either way round, in nats.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a number is out of range or of the wrong kind.
 
     Notes
     -----
@@ -270,11 +250,6 @@ def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
     float
         A scale of the noise, in smooth sensitivities, that is (epsilon, delta)-private.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     With l = log(1 / delta) it is one over the smallest of epsilon, e^beta (epsilon - beta) and
@@ -337,11 +312,6 @@ def best_beta(epsilon: float, guess: int, *, metric: str = "auc") -> float:
         The minimiser of ``cauchy_scale(epsilon, beta)`` times the smooth sensitivity; of several,
         the largest up to ln 2.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     The factor c is constant up to beta = ln(2 cosh(epsilon) - 1), and convex in beta from there on.
@@ -385,11 +355,6 @@ class MetricNoise:
     calibration : {"exact", "nissim"}
         "exact" has at each class size a scale near the smallest that the loss allows. "nissim" is
         Cauchy noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind, or they do not fit together.
 
     Notes
     -----
@@ -447,11 +412,6 @@ class MetricNoise:
         -------
         float
             A distance, in scales of the narrower noise; 0 where no change is allowed.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the rate is negative, infinite or no real number.
         """
         rate = check_real("rate", rate, low=0.0, allowed="a finite number of at least 0")
         if self.family == "laplace":
@@ -472,11 +432,6 @@ class MetricNoise:
         -------
         float
             The scale, which must be kept as secret as the size is.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the size is negative or no integer.
         """
         size = max(check_integer("size", size, low=0, high=MOST_RECORDS), 1)
         if self.calibration == "nissim":
@@ -500,11 +455,6 @@ class MetricNoise:
         -------
         float
             The error, of the metric's own unit.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a number is out of range or of the wrong kind.
         """
         confidence = check_probability("confidence", confidence)
         if self.family == "laplace":
@@ -526,11 +476,6 @@ class MetricNoise:
         -------
         ndarray of float
             Natural logarithms of densities, of the shape of `apart`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a number is out of range or of the wrong kind.
         """
         scale = self.scale(size)
         apart = np.abs(check_doubles("apart", apart)) / scale
@@ -555,11 +500,6 @@ class MetricNoise:
         -------
         ndarray of float
             Probabilities, of the shape of `apart`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a number is out of range or of the wrong kind.
         """
         apart = check_doubles("apart", apart) / self.scale(size)
         if self.family == "laplace":
@@ -581,11 +521,6 @@ class MetricNoise:
         -------
         Fraction
             The noise, a fraction of whole numbers.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a number is out of range or of the wrong kind.
         """
         scale = Fraction(self.scale(size))
         if self.family == "laplace":
@@ -681,11 +616,6 @@ def choose_noise(
         With a guess, the one with the smallest error at 95 % there. Without one, that whose error
         is never far above the smallest: the largest ratio of the two, over all sizes at which some
         noise keeps to an error of 0.1, is the least. Its delta is what it spends, so it may be 0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -32,11 +32,6 @@ class MetricRelease(Release):
     guess : int or None
         The public guess of the size of the smaller class (AP: of the positives), if there was one.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a field is out of range or of the wrong kind.
-
     Examples
     --------
     >>> released = release_auc([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.3], epsilon=30.0, rng=0)
@@ -236,11 +231,6 @@ def log_density(
     -------
     ndarray of the shape of `output`
         Natural logarithms of densities.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `release_auc` does.
 
     Notes
     -----

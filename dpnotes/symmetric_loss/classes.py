@@ -155,12 +155,6 @@ def generalized_cross_entropy(
     Tensor of shape (...)
         Losses, differentiable in the scores.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If there are fewer than two classes, the shapes do not fit, a label or the power is out of
-        range, or a parameter is of the wrong kind.
-
     Notes
     -----
     Zhang and Sabuncu (2018), who use 0.7. Over all labels it adds up to a number between
@@ -200,12 +194,6 @@ def corrected_cross_entropy(
     -------
     Tensor of shape (...)
         Losses in nats, differentiable in the scores.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are fewer than two classes, the shapes do not fit, a label or the probability is
-        out of range, or a parameter is of the wrong kind.
 
     Notes
     -----

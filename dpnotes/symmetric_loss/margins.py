@@ -28,11 +28,6 @@ def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) 
     Tensor
         Losses, of the shape of `margin`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If `margin` is not a tensor of floats, or a parameter is out of range.
-
     Notes
     -----
     max(-b (r + z) + r, max(b (z - r), r - z)), Definition 3 in Bi and Suppakitpaisarn (2022) with
@@ -220,11 +215,6 @@ def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> to
     -------
     Tensor
         Losses, of the shape of `margin`, in nats.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `margin` is not a tensor of floats, or the probability is out of range.
 
     Notes
     -----

@@ -92,11 +92,6 @@ def auc_risk(
     Tensor of shape () or (runs,)
         Risks, differentiable in the scores (once).
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `ber_risk` does.
-
     Notes
     -----
     Definition 1 in Bi and Suppakitpaisarn (2022). The losses of this module that are piecewise
@@ -140,11 +135,6 @@ def corruption_rates(positive_fraction: float, keep_probability: float) -> tuple
     -------
     (float, float)
         pi and pi'. Learning is possible if pi > pi', that is, if the probability is above 1/2.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Notes
     -----

@@ -77,8 +77,6 @@ def fit(
     ValueError
         If the shapes of inputs, labels, risks and names do not fit together, a label is neither
         -1 nor +1, there are fewer inputs than a batch holds, or the seed is out of range.
-    TypeError
-        If a parameter is of the wrong kind.
     FloatingPointError
         If a run's risk is no longer finite: a diverged run, or a batch without one of the classes.
 
@@ -136,11 +134,6 @@ def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) 
     -------
     ndarray of float32, shape (runs, n)
         Scores; positive ones say +1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
 
     Examples
     --------

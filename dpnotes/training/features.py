@@ -38,11 +38,6 @@ def patch_features(
     (ndarray, ndarray) of float32, shapes (n, 8 * filters) and (m, 8 * filters)
         For each patch, likeness and unlikeness averaged over each quarter of the image.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range or of the wrong kind.
-
     Notes
     -----
     After Coates, Ng and Lee (2011), An Analysis of Single-Layer Networks in Unsupervised Feature

@@ -25,11 +25,6 @@ def linear(features: int) -> Builder:
     callable
         To be given to `fit`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the length is out of range or of the wrong kind.
-
     Examples
     --------
     >>> linear(3)(5, torch.Generator().manual_seed(0))(torch.ones(2, 3)).shape
@@ -58,11 +53,6 @@ def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
     -------
     nn.Module
         Takes images (n, 32, 32, 3) of bytes, gives scores (runs, n, 1).
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the number of runs is out of range, or a parameter is of the wrong kind.
 
     Notes
     -----
@@ -103,11 +93,6 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
     -------
     nn.Module
         Takes images (n, 32, 32, 3) of bytes, gives scores (runs, n, 1).
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the number of runs is out of range, or a parameter is of the wrong kind.
 
     Notes
     -----

@@ -28,11 +28,6 @@ class Schedule:
         The type in which layers multiply while training; weights, risks and test scores are in
         single precision.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a field is out of range or of the wrong kind.
-
     Examples
     --------
     >>> Schedule(epochs=3, evaluate_after=[1]).evaluate_after
