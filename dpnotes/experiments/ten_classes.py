@@ -40,7 +40,7 @@ from dpnotes._checks import check_choice
 from dpnotes._layers import Linear
 from dpnotes.experiments import _run
 from dpnotes.experiments._run import RunError, Unit
-from dpnotes.training._trainer import Trainer
+from dpnotes.training.ensemble import make_optimizer, run_epoch
 
 CLASSES = 10
 LOSSES = {
@@ -250,11 +250,13 @@ def _train(
     """Train runs with one learning rate as one ensemble, and measure them."""
     generator = torch.Generator().manual_seed(seed)
     network = Linear(len(runs), tests.shape[1], CLASSES, generator).to(tests.device)
-    trainer = Trainer(network, generator, schedule, {})
+    optimizer = make_optimizer(network, schedule)
     groups = _risks(runs)
     rows = [run._asdict() | {name: [] for name in _MEASURED} for run in runs]
     for epoch in range(1, schedule.epochs + 1):
-        risks = trainer.run_epoch(data.x_taught, data.y_taught, groups)
+        risks = run_epoch(
+            network, optimizer, schedule, data.x_taught, data.y_taught, groups, generator
+        )
         for run, risk in zip(runs, risks, strict=True):
             if not np.isfinite(risk):
                 raise FloatingPointError(f"the risk of run {run.name} is {risk} in epoch {epoch}")

@@ -97,18 +97,11 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
     groups = [(risk, len(list(runs))) for risk, runs in groupby(risks)]
-    optimizer = torch.optim.Adam(
-        network.parameters(),
-        lr=schedule.learning_rate,
-        weight_decay=schedule.weight_decay,
-        amsgrad=True,
-        fused=True,
-    )
+    optimizer = make_optimizer(network, schedule)
     scores, kept = {}, {*schedule.evaluate_after, schedule.epochs}
     for epoch in range(1, schedule.epochs + 1):
         began = time.perf_counter()
-        order = torch.randperm(len(inputs), generator=generator).to(inputs.device)
-        means = _run_epoch(network, optimizer, schedule, inputs, labels, order, groups)
+        means = run_epoch(network, optimizer, schedule, inputs, labels, groups, generator)
         _check_finite(names, means, epoch)
         if epoch in kept:
             scores[epoch] = predict(network, test_inputs)
@@ -153,18 +146,30 @@ def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) 
     return torch.cat(scores, dim=1).cpu().numpy()
 
 
-def _run_epoch(
+def make_optimizer(network: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:
+    """Return the optimizer of all runs."""
+    return torch.optim.Adam(
+        network.parameters(),
+        lr=schedule.learning_rate,
+        weight_decay=schedule.weight_decay,
+        amsgrad=True,
+        fused=True,
+    )
+
+
+def run_epoch(
     network: nn.Module,
     optimizer: torch.optim.Optimizer,
     schedule: Schedule,
     inputs: torch.Tensor,
     labels: torch.Tensor,
-    order: torch.Tensor,
     groups: list[tuple[Risk, int]],
+    generator: torch.Generator,
 ) -> np.ndarray:
-    """Pass over the data once, and return each run's mean risk over the batches."""
+    """Pass over the data once, in a fresh order, and return each run's mean risk."""
     network.train()
     size = schedule.batch_size
+    order = torch.randperm(len(inputs), generator=generator).to(inputs.device)
     batches = order[: len(order) // size * size].split(size)
     total = torch.zeros(len(labels), device=inputs.device)
     for batch in batches:
