@@ -118,16 +118,6 @@ def seeds(document):
 # The grid.
 
 
-def test_the_settings_hold_those_of_both_papers():
-    names = [setting.name for setting in SETTINGS]
-    assert len(set(names)) == len(names)
-    assert {setting.mechanism for setting in SETTINGS} == set(experiment.MECHANISMS)
-    found = {setting[1:] for setting in SETTINGS}
-    assert ("lnmax", 100, 20.0, None, None, None) in found
-    assert ("confident gnmax", 640, 40.0, 200.0, 150.0, None) in found
-    assert (experiment.TEACHERS.teachers, experiment.DELTA, experiment.SEEDS) == (250, 1e-5, 10)
-
-
 # Questions, answers and their cost.
 
 
@@ -274,23 +264,6 @@ def test_unlabelled_images_teach_only_those_who_are_confident():
     assert not np.array_equal(learn(0.0, 0.001), learn(0.0, 0.1))
 
 
-def test_a_student_among_others_is_the_student_alone():
-    images = squares()
-    lessons = [(images.x_train[a:b], images.y_train[a:b]) for a, b in ((0, 50), (20, 90))]
-    together = train_students(lessons, images.x_train, images.x_test, STUDENT, seed=1)
-    for number, lesson in enumerate(lessons):
-        alone = train_students([lesson], images.x_train, images.x_test, STUDENT, seed=1)
-        assert (alone[0] == together[number]).mean() > 0.98
-
-
-def test_a_label_that_is_none_costs_no_risk():
-    scores = torch.randn(2, 3, 10, generator=torch.Generator().manual_seed(0))
-    risks = _students._risks(scores, torch.tensor([[1, -1, 2], [-1, -1, 0]]))
-    assert (risks == 0).tolist() == [[False, True, False], [True, True, False]]
-    expected = -scores.log_softmax(-1)[1, 2, 0]
-    assert float(risks[1, 2]) == pytest.approx(float(expected), rel=1e-6)
-
-
 def test_images_move_by_two_pixels_at_most_and_the_same_for_every_run():
     images = torch.zeros(500, 2, 28, 28)
     images[:, :, 10, 20] = 1
@@ -322,19 +295,6 @@ def test_a_distorted_image_is_blank_in_a_square_and_otherwise_nearly_itself():
 
 
 # The measurement.
-
-
-def test_every_setting_is_measured(small):
-    images, votes = squares(), clear_votes(100, teachers=4)
-    records = measure(images, votes, FEW, 0, plan=BRIEF)
-    assert [record["setting"] for record in records] == [setting.name for setting in FEW]
-    found = {record["setting"]: record for record in records}
-    assert (found["private data"]["asked"], found["private data"]["label_accuracy"]) == (0, None)
-    assert (found["plurality"]["answered"], found["plurality"]["label_accuracy"]) == (30, 1.0)
-    assert found["free"]["asked"] == 30
-    assert found["capped"]["asked"] < 30
-    assert found["capped"]["answered"] == 5
-    assert all(0 <= record["student_accuracy"] <= 1 for record in records)
 
 
 def test_a_student_sees_the_pool_the_answers_and_no_image_that_tests_it(small, monkeypatch):

@@ -75,22 +75,6 @@ def keys(document):
 # The grid.
 
 
-def test_the_whole_grid_is_the_one_that_was_asked_for():
-    assert {(plan.data, plan.network) for plan in experiment.WHOLE} == {
-        (data, network)
-        for data in ("cifar10", "mnist")
-        for network in ("cnn", "convnet", "patches")
-    }
-    for plan in experiment.WHOLE:
-        assert set(plan.losses) == {*LOSSES, CORRECTED}
-        assert plan.objectives == ("ber", "auc")
-        assert plan.epsilons == (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, None)
-        assert (plan.seeds, plan.schedule.epochs, plan.schedule.batch_size) == (10, 50, 128)
-    reference = {plan.data: plan.schedule for plan in experiment.WHOLE if plan.network == "cnn"}
-    assert {s.learning_rate for s in reference.values()} == {1e-4}
-    assert {data: s.weight_decay for data, s in reference.items()} == {"cifar10": 1e-4, "mnist": 0}
-
-
 def test_runs_with_one_risk_are_neighbours_and_the_corrected_one_has_no_objective():
     runs = list_runs(["hinge", CORRECTED, "ramp"], ["ber", "auc"], [0.5, None])
     assert len(runs) == len(set(runs)) == 10
@@ -112,6 +96,28 @@ def test_the_corrected_loss_knows_the_rate_of_lies():
 # The data.
 
 
+def test_images_are_those_of_the_data_sets_with_two_classes(monkeypatch, tmp_path):
+    path, images = tmp_path / "pair.npz", noise()
+    y_train, y_test = (np.where(y > 0, 0, 7) for y in (images.y_train, images.y_test))
+    pair = datasets.ImageData(images.x_train, y_train, images.x_test, y_test)
+    monkeypatch.setattr(datasets, "load_cifar10", lambda classes: {(0, 7): pair}[classes])
+    np.savez(path, **pair._asdict())
+    for found in (load_images("cifar10"), load_images("cifar10", str(path))):
+        for ours, theirs in zip(images, found, strict=True):
+            assert np.array_equal(ours, theirs)
+    with pytest.raises(RunError, match=r"path must hold the classes \[0, 1, .*\] of mnist"):
+        load_images("mnist", str(path))
+    digits = [(np.ones((n, 28, 28), np.uint8), np.arange(n) % 10) for n in (30_010, 10)]
+    monkeypatch.setattr(datasets, "load_mnist", lambda: datasets.ImageData(*digits[0], *digits[1]))
+    found = load_images("mnist")
+    assert found.x_train.shape == (30_000, 28, 28, 1)
+    assert found.y_train[:3].tolist() == [1, -1, 1]
+    # They get a margin and colours, as the networks want them.
+    coloured = experiment._in_colour(found.x_test)
+    assert coloured.shape == (10, 32, 32, 3)
+    assert int(coloured.sum()) == 3 * int(found.x_test.sum())
+
+
 def test_labels_lie_as_the_exponential_mechanism_makes_them():
     labels = np.ones(200_000)
     flipped = {}
@@ -125,57 +131,6 @@ def test_labels_lie_as_the_exponential_mechanism_makes_them():
     both = (flipped[0.5] & flipped[2.0]).mean()
     assert both == pytest.approx(flipped[0.5].mean() * flipped[2.0].mean(), abs=0.005)
     assert experiment._keep(labels, None, 7).all()
-
-
-def test_images_come_from_the_data_sets(monkeypatch):
-    rng = np.random.default_rng(0)
-    pair = datasets.ImageData(
-        *(rng.integers(256, size=(6, 32, 32, 3), dtype=np.uint8), np.array([0, 7, 7, 0, 0, 7])),
-        *(rng.integers(256, size=(2, 32, 32, 3), dtype=np.uint8), np.array([7, 0])),
-    )
-    digits = datasets.ImageData(
-        *(np.zeros((30_010, 2, 2), dtype=np.uint8), np.arange(30_010) % 10),
-        *(np.zeros((10, 2, 2), dtype=np.uint8), np.arange(10)),
-    )
-    monkeypatch.setattr(datasets, "load_cifar10", lambda classes: pair if classes == (0, 7) else 0)
-    monkeypatch.setattr(datasets, "load_mnist", lambda: digits)
-    found = load_images("cifar10")
-    assert found.x_train is pair.x_train
-    assert found.y_train.tolist() == [1, -1, -1, 1, 1, -1]
-    assert found.y_test.tolist() == [-1, 1]
-    found = load_images("mnist")
-    assert found.x_train.shape == (30_000, 2, 2, 1)
-    assert found.x_test.shape == (10, 2, 2, 1)
-    assert found.y_train[:3].tolist() == [1, -1, 1]
-    assert len(found.y_train) == 30_000
-    with pytest.raises(ValueError, match="data must be one of 'cifar10', 'mnist', got 'svhn'"):
-        load_images("svhn")
-
-
-def test_images_may_come_from_one_small_file(tmp_path):
-    path = tmp_path / "pair.npz"
-    images = noise()
-    y_train, y_test = (np.where(y > 0, 0, 7) for y in (images.y_train, images.y_test))
-    np.savez(path, **images._replace(y_train=y_train, y_test=y_test)._asdict())
-    for ours, found in zip(images, load_images("cifar10", str(path)), strict=True):
-        assert np.array_equal(ours, found)
-    with pytest.raises(RunError, match=r"path must hold the classes \[0, 1, .*\] of mnist"):
-        load_images("mnist", str(path))
-    np.savez(path, **images._replace(y_train=y_train, y_test=y_test * 0)._asdict())
-    with pytest.raises(RunError, match=r"path must hold the classes \[0, 7\] of cifar10"):
-        load_images("cifar10", str(path))
-
-
-def test_digits_get_a_margin_and_colours():
-    digits = noise(n=3, side=28, channels=1).x_train
-    coloured = experiment._in_colour(digits)
-    assert coloured.shape == (3, 32, 32, 3)
-    assert coloured.dtype == torch.uint8
-    for channel in range(3):
-        assert np.array_equal(coloured[:, 2:-2, 2:-2, channel], digits[..., 0])
-    assert int(coloured.sum(dtype=torch.int64)) == 3 * int(digits.sum())
-    colour = noise(n=3).x_train
-    assert np.array_equal(experiment._in_colour(colour), colour)
 
 
 # The measurement.
@@ -299,29 +254,10 @@ def test_a_summary_is_the_mean_over_seeds_with_students_interval():
 # The digits of the pages.
 
 
-def test_the_digits_are_all_there_once_in_an_order_that_stays():
-    digits, again = _digits.load(), _digits.load()
-    assert digits.x_known.shape == (1200, 500)
-    assert digits.x_unseen.shape == (597, 500)
-    assert len(np.unique(np.concatenate([digits.x_known, digits.x_unseen]), axis=0)) == 1797
-    for one, other in zip(digits, again, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert set(digits.y_known) == {-1, 1}
-    # Of the 1,797 digits 891 are even.
-    assert (digits.y_known > 0).sum() + (digits.y_unseen > 0).sum() == 891
-
-
-def test_rows_of_reports_have_the_rate_of_their_cost_and_coins_of_their_own():
-    labels = np.ones(20_000)
-    rows = _digits.reports(labels, 0.5, seeds=3)
-    keep = randomized_response.keep_probability(0.5)
-    assert (rows > 0).mean(axis=1) == pytest.approx([keep] * 3, abs=0.015)
-    assert len(np.unique(rows, axis=0)) == 3
-    np.testing.assert_array_equal(_digits.reports(labels, None, seeds=2), [labels] * 2)
-
-
-def test_a_digit_learner_is_the_one_that_it_is_alone_and_true_labels_teach():
+def test_a_learner_of_digits_is_the_one_that_it_is_alone_and_true_labels_teach():
     digits = _digits.load()
+    both = np.concatenate([digits.x_known, digits.x_unseen])
+    assert len(np.unique(both, axis=0)) == len(both) == 1797
     risks = [_digits.balanced(LOSSES[name]) for name in ("sigmoid", "hinge")]
     rows = _digits.reports(digits.y_known, 0.5, seeds=2)
     rows[1] = digits.y_known
@@ -329,16 +265,10 @@ def test_a_digit_learner_is_the_one_that_it_is_alone_and_true_labels_teach():
     assert found.shape == (2, 2, 2)
     alone = _digits.fit(digits, risks[1:], rows[:1], (1, 3))
     np.testing.assert_allclose(found[1:, :1], alone, atol=1e-6)
-    assert (found[:, 1] > found[:, 0]).all()
     assert found[:, 1].min() > 0.9
-
-
-def test_an_interval_is_students_and_a_table_rounds_its_width_up():
     mean, half = _digits.interval(np.array([0.6, 0.7, 0.8]))
-    assert mean == pytest.approx(0.7)
     assert half == pytest.approx(4.30265 * 0.1 / math.sqrt(3), rel=1e-5)
-    assert _digits.plus_minus(0.7, 0.2401) == "0.70\u00a0±\u00a00.25"
-    assert _digits.plus_minus(-0.001, 0.01, "+") == "+0.00\u00a0±\u00a00.01"
+    assert _digits.plus_minus(mean, 0.2401) == "0.70\u00a0±\u00a00.25"
 
 
 # What was measured.

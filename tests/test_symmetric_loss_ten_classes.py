@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 from dpnotes import datasets, randomized_response, training  # noqa: E402
 from dpnotes.experiments import _digits  # noqa: E402
 from dpnotes.experiments import ten_classes as experiment  # noqa: E402
-from dpnotes.experiments._run import RunError  # noqa: E402
 from dpnotes.experiments.ten_classes import (  # noqa: E402
     CORRECTED,
     LOSSES,
@@ -98,8 +97,8 @@ def test_true_labels_teach_and_reports_teach_less(monkeypatch):
 def test_what_is_held_out_is_taught_to_nobody_and_its_reports_lie(monkeypatch):
     seen = []
 
-    def train(runs, schedule, seed, data, tests, truth):
-        seen.append((runs, schedule, data, tests, truth))
+    def train(runs, schedule, seed, data, tests):
+        seen.append((runs, schedule, data, *tests))
         return []
 
     monkeypatch.setattr(experiment, "_train", train)
@@ -128,10 +127,10 @@ def test_what_was_measured_is_that_of_its_definition():
     x = answers[:, None].float()
     reports = torch.tensor([[0] * 50 + [3] * 50])
     data = experiment.Data(x, reports, x, reports)
-    experiment._evaluate(network, data, x.repeat(2, 1), torch.cat([answers, answers * 0]), rows)
+    experiment._evaluate(network, data, (x.repeat(2, 1), torch.cat([answers, answers * 0])), rows)
     assert rows == [{"reported": [0.5], "accuracy": [0.985], "named": [3]}]
     # Two images in two hundred are one in a hundred.
-    experiment._evaluate(network, data, x.repeat(2, 1)[:-1], torch.zeros(199).long(), rows)
+    experiment._evaluate(network, data, (x.repeat(2, 1)[:-1], torch.zeros(199).long()), rows)
     assert rows[0]["named"] == [3, 2]
 
 
@@ -156,16 +155,6 @@ def test_a_grid_is_measured(tmp_path, monkeypatch):
         assert "learning_rate" not in unit["setup"]
         named = [Run(r["loss"], r["epsilon"], r["learning_rate"]) for r in unit["runs"]]
         assert named == list_runs(PLAN)
-
-
-def test_images_may_come_from_a_file_that_has_all_classes(tmp_path):
-    images, path = noise(), tmp_path / "images.npz"
-    np.savez(path, **images._asdict())
-    for ours, found in zip(images, experiment._images(str(path)), strict=True):
-        assert np.array_equal(ours, found)
-    np.savez(path.with_name("nine.npz"), **images._replace(y_test=images.y_test // 2)._asdict())
-    with pytest.raises(RunError, match="path must hold the ten classes of cifar10"):
-        experiment._images(str(path.with_name("nine.npz")))
 
 
 def made(seed, **columns):

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.optim.lr_scheduler import OneCycleLR
 
 from dpnotes import _layers, datasets, pate
 from dpnotes.experiments import _run
@@ -81,13 +82,13 @@ def train_teachers(
     generator = torch.Generator().manual_seed(plan.seed)
     network = _convnet(plan.teachers, plan.widths, generator, device)
     steps = each // plan.batch_size
-    optimizer, rate = _optimizer(network, plan.learning_rate, steps * plan.epochs)
+    rate = _make_optimizer(network, plan.learning_rate, steps * plan.epochs)
     for epoch in range(1, plan.epochs + 1):
         began = time.perf_counter()
         order = torch.randperm(each, generator=generator).to(device)
         for batch in order[: steps * plan.batch_size].split(plan.batch_size):
             scores = network(_shift(x[batch], generator))
-            _descend(_risks(scores, y[:, batch]).mean(1).sum(), optimizer, rate)
+            _descend(_risks(scores, y[:, batch]).mean(1).sum(), rate)
         seconds = time.perf_counter() - began
         _run.report(f"teachers: epoch {epoch}/{plan.epochs}, {seconds:.1f} s")
     return _predict(network, images.x_test, plan.teachers, device)
@@ -134,7 +135,7 @@ def train_students(
     """
     runs, generator = len(lessons), torch.Generator().manual_seed(seed)
     network = _convnet(runs, plan.widths, generator, device)
-    optimizer, rate = _optimizer(network, plan.learning_rate, plan.steps)
+    rate = _make_optimizer(network, plan.learning_rate, plan.steps)
     known = [_as_lesson(*lesson, device) for lesson in lessons]
     unknown = _pixels(pool, device)
     began = time.perf_counter()
@@ -150,7 +151,7 @@ def train_students(
         told, guessed = scores.split([plan.labelled, plan.unlabelled], dim=1)
         confident = _risks(guessed, guess) * (belief > plan.confidence)
         risk = _risks(told, y).mean(1) + confident.mean(1)
-        _descend(risk.sum(), optimizer, rate)
+        _descend(risk.sum(), rate)
         if step % 100 == 0 or step == plan.steps:
             seconds = time.perf_counter() - began
             _run.report(f"seed {seed}: step {step}/{plan.steps}, {seconds:.1f} s")
@@ -160,9 +161,10 @@ def train_students(
 # Networks, and what they see.
 
 
-def _convnet(
-    runs: int, widths: Sequence[int], generator: torch.Generator, device: str
-) -> nn.Sequential:
+Lesson = tuple[torch.Tensor, torch.Tensor]
+
+
+def _convnet(runs: int, widths: Sequence, generator: torch.Generator, device: str) -> nn.Module:
     """Build a network a run; it takes (n, runs, 28, 28) and gives scores (runs, n, 10)."""
     stages: list[nn.Module] = []
     for inputs, outputs in pairwise((1, *widths)):
@@ -177,12 +179,9 @@ def _convnet(
     return network.to(device, memory_format=torch.channels_last)
 
 
-def _optimizer(
-    network: nn.Module, learning_rate: float, steps: int
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+def _make_optimizer(network: nn.Module, learning_rate: float, steps: int) -> OneCycleLR:
     optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, fused=True)
-    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps)
-    return optimizer, rate
+    return OneCycleLR(optimizer, learning_rate, total_steps=steps)
 
 
 def _risks(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -193,15 +192,11 @@ def _risks(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return flat.view(labels.shape)
 
 
-def _descend(
-    risk: torch.Tensor,
-    optimizer: torch.optim.Optimizer,
-    rate: torch.optim.lr_scheduler.LRScheduler,
-) -> None:
+def _descend(risk: torch.Tensor, rate: OneCycleLR) -> None:
     # A run's weights enter its own risk only: the gradient of the sum is that of each.
-    optimizer.zero_grad()
+    rate.optimizer.zero_grad()
     risk.backward()
-    optimizer.step()
+    rate.optimizer.step()
     rate.step()
 
 
@@ -230,17 +225,13 @@ def _channels_last(images: torch.Tensor) -> torch.Tensor:
     return images.contiguous(memory_format=torch.channels_last)
 
 
-def _as_lesson(
-    images: np.ndarray, labels: np.ndarray, device: str
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _as_lesson(images: np.ndarray, labels: np.ndarray, device: str) -> Lesson:
     if len(labels) == 0:
         images, labels = np.zeros((1, 28, 28), np.uint8), np.array([-1])
     return _pixels(images, device), torch.from_numpy(labels.astype(np.int64)).to(device)
 
 
-def _labelled_batch(
-    lessons: Sequence[tuple[torch.Tensor, torch.Tensor]], size: int, generator: torch.Generator
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _labelled_batch(lessons: Sequence[Lesson], size: int, generator: torch.Generator) -> Lesson:
     """Draw images (size, runs, 28, 28) and labels (runs, size), for each run from its lesson."""
     lots = torch.rand(size, generator=generator)
     picks = [(lots * len(y)).long().to(y.device) for _, y in lessons]

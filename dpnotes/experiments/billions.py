@@ -123,29 +123,26 @@ def path_of(folder: Path, block: Block) -> Path:
     return folder / name / f"{block.number:06d}.npy"
 
 
-def write(path: Path, block: Block) -> np.ndarray:
-    """Write the reports of a block, all or none, and return how many people are in each category.
+def write(path: Path, block: Block) -> dict[str, Any]:
+    """Write the reports of a block, all or none, and return the row of this step.
 
     The reports are on the disk then, and no longer in the system's memory where it can be told so.
     """
+    clock = Clock()
     truths, reports = draw(block)
     with written_whole("folder", path) as out:
         np.save(out, reports, allow_pickle=False)
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return np.bincount(truths, minlength=block.categories)
+    truth = np.bincount(truths, minlength=block.categories).tolist()
+    return {"bytes": path.stat().st_size, "truth": truth, **clock.read()}
 
 
-def count(path: Path, block: Block) -> np.ndarray:
-    """Read the reports of a block and count those that support each category."""
-    return tally(np.load(path, allow_pickle=False), block.mechanism, block.categories)
-
-
-def count_and_time(path: Path, block: Block) -> dict[str, Any]:
-    """Return what `count` finds, in how many seconds, and the memory of this process."""
+def count(path: Path, block: Block) -> dict[str, Any]:
+    """Read the reports of a block, count those for each category, and return the row of this."""
     clock = Clock()
-    counts = count(path, block)
+    counts = tally(np.load(path, allow_pickle=False), block.mechanism, block.categories)
     about = {"bytes": path.stat().st_size, "counts": counts.tolist()}
     return {**about, **clock.read(), **measure_memory()}
 
@@ -226,14 +223,10 @@ def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [_add_up(*key, units) for key, units in sorted(groups.items())]
 
 
-def _add_up(
-    mechanism: str, categories: int, block: int, units: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _add_up(mechanism: str, categories: int, block: int, units: list[dict]) -> dict[str, Any]:
     people = block * len(units)
-    steps = {
-        name: [row for unit in units for row in unit["runs"] if row["step"] == name]
-        for name in ("write", "count")
-    }
+    rows = [row for unit in units for row in unit["runs"]]
+    steps = {step: [row for row in rows if row["step"] == step] for step in ("write", "count")}
     truth = np.sum([row["truth"] for row in steps["write"]], axis=0)
     counts = np.sum([row["counts"] for row in steps["count"]], axis=0)
     found = estimate(counts, people, mechanism)
@@ -249,15 +242,15 @@ def _add_up(
         "counts": counts.tolist(),
         "estimate": found.tolist(),
         "deviations": deviations.tolist(),
-        **{
-            name: max(row[name] or 0 for row in steps["count"]) or None
-            for name in ("taken_mb", "most_mb")
-        },
-        **{
-            name: {key: sum(row[key] for row in rows) for key in ("seconds", "cpu_seconds")}
-            for name, rows in steps.items()
-        },
+        "taken_mb": max(row["taken_mb"] or 0 for row in steps["count"]) or None,
+        "most_mb": max(row["most_mb"] or 0 for row in steps["count"]) or None,
+        "write": _add_seconds(steps["write"]),
+        "count": _add_seconds(steps["count"]),
     }
+
+
+def _add_seconds(rows: list[dict]) -> dict[str, float]:
+    return {name: sum(row[name] for row in rows) for name in ("seconds", "cpu_seconds")}
 
 
 def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
@@ -268,48 +261,34 @@ def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]
     RunError
         If people do not come in whole blocks, or a byte does not hold the categories.
     """
-    people = SMALL_PEOPLE if chosen.small and chosen.people is None else chosen.people or PEOPLE
+    people = chosen.people or (SMALL_PEOPLE if chosen.small else PEOPLE)
     if people % chosen.block:
         raise RunError(f"--people must be a multiple of --block, {chosen.block}, got {people}")
     if not 2 <= chosen.categories <= 256:
         raise RunError(f"--categories must be from 2 to 256, got {chosen.categories}")
     setup = {"epsilon": EPSILON, "seed": SEED, "people": chosen.block}
     keys: list[dict[str, Any]] = [{"block": number} for number in range(people // chosen.block)]
-    steps = ("write", "count")
+    rows = [{"step": "write"}, {"step": "count"}]
     if chosen.collect:
         setup["blocks"] = len(keys)
-        keys, steps = [{"block": "all", "workers": chosen.workers}], ("collect",)
-    return [
-        Unit(
-            {"mechanism": mechanism, "categories": chosen.categories, **key},
-            setup,
-            tuple({"step": step} for step in steps),
-        )
-        for mechanism in ([chosen.mechanism] if chosen.mechanism else MECHANISMS)
-        for key in keys
-    ]
+        keys, rows = [{"block": "all", "workers": chosen.workers}], [{"step": "collect"}]
+    mechanisms = [chosen.mechanism] if chosen.mechanism else MECHANISMS
+    whose = [{"mechanism": name, "categories": chosen.categories} for name in mechanisms]
+    return [Unit({**who, **key}, setup, rows) for who in whose for key in keys]
 
 
 def _measure(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Do the missing steps of a unit."""
-    doing = {"write": _write, "count": _count, "collect": _collect}
-    return [{**row, **doing[row["step"]](unit, chosen)} for row in unit.rows]
+    if unit.key["block"] == "all":
+        return [{"step": "collect", **_collect(unit, chosen)}]
+    path, block = _find_block(unit, chosen.folder, unit.key["block"])
+    steps = {"write": write, "count": count}
+    return [{**row, **steps[row["step"]](path, block)} for row in unit.rows]
 
 
 def _find_block(unit: Unit, folder: Path, number: int) -> tuple[Path, Block]:
     block = Block(unit.key["mechanism"], unit.key["categories"], number, unit.setup["people"])
     return path_of(folder, block), block
-
-
-def _write(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
-    path, block = _find_block(unit, chosen.folder, unit.key["block"])
-    clock = Clock()
-    truth = write(path, block)
-    return {"bytes": path.stat().st_size, "truth": truth.tolist(), **clock.read()}
-
-
-def _count(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
-    return count_and_time(*_find_block(unit, chosen.folder, unit.key["block"]))
 
 
 def _collect(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -321,7 +300,7 @@ def _collect(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
         raise RunError(f"{chosen.folder} lacks {lacking} of {len(blocks)} blocks: write them first")
     clock = Clock()
     counting = Parallel(n_jobs=unit.key["workers"], return_as="generator_unordered")
-    parts = list(counting(delayed(count_and_time)(*block) for block in blocks))
+    parts = list(counting(delayed(count)(*block) for block in blocks))
     return {
         "bytes": sum(part["bytes"] for part in parts),
         "counts": np.sum([part["counts"] for part in parts], axis=0).tolist(),

@@ -320,15 +320,8 @@ def measure(
         accuracy = round(float((lesson[1] == truth[rows[told]]).mean()), 4) if told.any() else None
         private = setting.mechanism == "private data"
         lessons.append((images.x_train, images.y_train) if private else lesson)
-        records.append(
-            {
-                **_row(setting),
-                "seed": seed,
-                "asked": len(rows),
-                "answered": int(told.sum()),
-                "label_accuracy": accuracy,
-            }
-        )
+        asked = {"seed": seed, "asked": len(rows), "answered": int(told.sum())}
+        records.append({**_row(setting), **asked, "label_accuracy": accuracy})
     tests, labels = images.x_test[-_TESTS:], images.y_test[-_TESTS:]
     said = train_students(lessons, pool, tests, plan, seed=seed, device=device)
     for record, row in zip(records, said, strict=True):
@@ -453,9 +446,7 @@ def _train(chosen: argparse.Namespace) -> Teaching:
     return Teaching(votes, {**_summarize_votes(said, votes, images), "provenance": about})
 
 
-def _summarize_votes(
-    said: np.ndarray, votes: np.ndarray, images: datasets.ImageData
-) -> dict[str, Any]:
+def _summarize_votes(said: np.ndarray, votes: np.ndarray, images: datasets.ImageData) -> dict:
     alone = (said == images.y_test).mean(axis=1)
     right = votes.argmax(axis=1) == images.y_test
     shares = votes[:-_TESTS].max(axis=1) / TEACHERS.teachers

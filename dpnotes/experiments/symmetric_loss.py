@@ -198,9 +198,7 @@ def load_images(data: str, path: str | None = None) -> Images:
     return Images(**found)
 
 
-def list_runs(
-    names: Sequence[str], objectives: Sequence[str], epsilons: Sequence[float | None]
-) -> list[Run]:
+def list_runs(names: Sequence[str], objectives: Sequence[str], epsilons: Sequence) -> list[Run]:
     """List the runs of an ensemble, those with one risk beside each other.
 
     Parameters
@@ -295,9 +293,7 @@ def measure(
     return rows
 
 
-def summarize(
-    document: dict[str, Any], metric: str, *, epoch: int | None = None
-) -> list[dict[str, Any]]:
+def summarize(document: dict, metric: str, *, epoch: int | None = None) -> list[dict[str, Any]]:
     """Average a metric over seeds.
 
     Parameters

@@ -172,6 +172,7 @@ def measure(
     runs = list_runs(plan) if runs is None else runs
     features = training.patch_features(images.x_train, images.x_test, rng=seed)
     known, tests = (torch.from_numpy(part).to(device) for part in features)
+    truth = torch.from_numpy(images.y_test.astype(np.int64)).to(device)
     reports = {e: _report(images.y_train, e, seed) for e in {run.epsilon for run in runs}}
     order = np.random.default_rng(seed).permutation(len(known))
     held_out, taught = order[: plan.held_out], order[plan.held_out :]
@@ -180,9 +181,8 @@ def measure(
         some = [run for run in runs if run.learning_rate == rate]
         labels = torch.from_numpy(np.stack([reports[run.epsilon] for run in some])).to(device)
         data = Data(known[taught], labels[:, taught], known[held_out], labels[:, held_out])
-        truth = torch.from_numpy(images.y_test.astype(np.int64)).to(device)
         schedule = replace(plan.schedule, learning_rate=rate)
-        rows += _train(some, schedule, seed, data, tests, truth)
+        rows += _train(some, schedule, seed, data, (tests, truth))
     return rows
 
 
@@ -193,6 +193,10 @@ class Data(NamedTuple):
     y_taught: torch.Tensor
     x_held_out: torch.Tensor
     y_held_out: torch.Tensor
+
+
+# Features (n, d) and true labels (n,).
+Tests = tuple[torch.Tensor, torch.Tensor]
 
 
 def choose(document: dict[str, Any], *, by: str = "reported") -> list[dict[str, Any]]:
@@ -220,9 +224,8 @@ def choose(document: dict[str, Any], *, by: str = "reported") -> list[dict[str, 
     check_choice("by", by, ("reported", "accuracy"))
     best: dict[tuple, dict[str, Any]] = {}
     for unit in document["units"]:
-        for run, (column, epoch) in product(
-            unit["runs"], enumerate(unit["setup"]["evaluate_after"])
-        ):
+        epochs = enumerate(unit["setup"]["evaluate_after"])
+        for run, (column, epoch) in product(unit["runs"], epochs):
             key = (run["loss"], run["epsilon"], unit["seed"])
             if key not in best or run[by][column] > best[key][by]:
                 there = {name: run[name][column] for name in _MEASURED}
@@ -240,16 +243,11 @@ def _report(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
 
 
 def _train(
-    runs: Sequence[Run],
-    schedule: training.Schedule,
-    seed: int,
-    data: Data,
-    tests: torch.Tensor,
-    truth: torch.Tensor,
+    runs: Sequence[Run], schedule: training.Schedule, seed: int, data: Data, tests: Tests
 ) -> list[dict[str, Any]]:
     """Train runs with one learning rate as one ensemble, and measure them."""
     generator = torch.Generator().manual_seed(seed)
-    network = Linear(len(runs), tests.shape[1], CLASSES, generator).to(tests.device)
+    network = Linear(len(runs), tests[0].shape[1], CLASSES, generator).to(tests[0].device)
     optimizer = make_optimizer(network, schedule)
     groups = _risks(runs)
     rows = [run._asdict() | {name: [] for name in _MEASURED} for run in runs]
@@ -261,28 +259,22 @@ def _train(
             if not np.isfinite(risk):
                 raise FloatingPointError(f"the risk of run {run.name} is {risk} in epoch {epoch}")
         if epoch in {*schedule.evaluate_after, schedule.epochs}:
-            _evaluate(network, data, tests, truth, rows)
+            _evaluate(network, data, tests, rows)
     rate = schedule.learning_rate
     _run.report(f"seed {seed}: learning rate {rate:g}, {len(runs)} runs, {epoch} epochs")
     return rows
 
 
-def _evaluate(
-    network: Linear,
-    data: Data,
-    tests: torch.Tensor,
-    truth: torch.Tensor,
-    rows: list[dict[str, Any]],
-) -> None:
+def _evaluate(network: Linear, data: Data, tests: Tests, rows: list[dict[str, Any]]) -> None:
     """Add what each run is worth now to its row."""
-    said, answers = (_predict(network, part) for part in (data.x_held_out, tests))
+    said, answers = _predict(network, data.x_held_out), _predict(network, tests[0])
     reported = (said == data.y_held_out).double().mean(1).tolist()
-    accuracy = (answers == truth).double().mean(1).tolist()
+    accuracy = (answers == tests[1]).double().mean(1).tolist()
     for number, row in enumerate(rows):
         counts = torch.bincount(answers[number], minlength=CLASSES)
         row["reported"].append(round(reported[number], 4))
         row["accuracy"].append(round(accuracy[number], 4))
-        row["named"].append(int((100 * counts >= len(truth)).sum()))
+        row["named"].append(int((100 * counts >= len(tests[1])).sum()))
 
 
 def _predict(network: Linear, inputs: torch.Tensor) -> torch.Tensor:
