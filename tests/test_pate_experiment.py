@@ -72,6 +72,15 @@ GRID = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Compute in one thread: several take longer over networks so small."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture
 def small(monkeypatch):
     """Let the grid be a tiny one on squares."""
