@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from dpnotes._checks import (
+    as_array,
     check_choice,
     check_integer,
     check_probability,
     check_real,
     check_rng,
+    kind_of,
 )
 from dpnotes._coins import discrete_gaussian, discrete_laplace, draw_index
 from dpnotes.accounting import (
@@ -34,26 +36,27 @@ from dpnotes.accounting import (
 )
 from dpnotes.accounting.costs import MOST_QUERIES
 from dpnotes.accounting.renyi import check_orders
-from dpnotes.pate._checks import (
-    check_answered,
-    check_scale,
-    check_threshold,
-    check_votes,
+from dpnotes.pate.costs import (
+    _ERRORS,
+    _LNMAX_METHODS,
+    as_given,
+    confident_rdp,
+    gnmax_rdp,
+    gumbel_rdp,
+    lnmax_rdp,
 )
-from dpnotes.pate._drawing import noisy_winners, reaches
-from dpnotes.pate._moments import as_given, confident_rdp
-from dpnotes.pate.costs import ERRORS, LNMAX_METHODS, gnmax_rdp, gumbel_rdp, lnmax_rdp
-from dpnotes.pate.votes import output_distribution
+from dpnotes.pate.votes import check_scale, check_votes, output_distribution
 
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
 _CLOSE = 1e-5  # to the least noise, relative to it
+_CELLS = 1 << 16  # noisy counts that fit a second-level cache
 
 
 class _Mechanism:
     """What all mechanisms on votes do alike."""
 
     __slots__ = ()
-    _METHODS = ERRORS
+    _METHODS = _ERRORS
 
     def answer(
         self, votes: ArrayLike, *, rng: np.random.Generator | int | None = None
@@ -147,8 +150,11 @@ class _Mechanism:
             The votes.
         orders : array_like of float, shape (orders,), or float
             Rényi orders, above 1.
-        answered : None
-            This mechanism answers every query.
+        answered : array_like of bool, shape (queries,), optional
+            Which queries were answered, where not all are; None for a mechanism that answers every
+            query. By default each answer of `ConfidentGNMax` counts with its probability, as in the
+            table of the paper: that is the cost expected before anything is drawn, and no bound on
+            what answering will cost.
         method : {"bound", "exact"}
             How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
             it is exact either way. `LNMax` also knows "2017", see `lnmax_rdp`.
@@ -185,11 +191,14 @@ class _Mechanism:
             The probability with which the loss may be larger, strictly between 0 and 1.
         orders : array_like of float, shape (orders,), optional
             The Rényi orders to search, above 1; `accounting.DEFAULT_ORDERS` by default.
-            `ORDERS_2018` are those of the paper on `GNMax`.
+            The papers had 2 to 9 and `ORDERS_2018`.
         conversion : {"improved", "classic"}
             See `accounting.epsilon_from_rdp`; the papers had "classic".
-        answered : None
-            This mechanism answers every query.
+        answered : array_like of bool, shape (queries,), optional
+            Which queries were answered, where not all are; None for a mechanism that answers every
+            query. By default each answer of `ConfidentGNMax` counts with its probability, as in the
+            table of the paper: that is the cost expected before anything is drawn, and no bound on
+            what answering will cost.
         method : {"bound", "exact"}
             How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
             it is exact either way. `LNMax` also knows "2017", see `lnmax_rdp`.
@@ -197,7 +206,8 @@ class _Mechanism:
         Returns
         -------
         SecretCost
-            Not to be published. Where teachers disagree `cost` may be smaller, and holds too.
+            Not to be published; `release_cost` tells it with noise. Where teachers disagree `cost`
+            may be smaller, and holds too.
         """
         table, single = check_votes(votes)
         orders = check_orders(DEFAULT_ORDERS if orders is None else orders)
@@ -283,7 +293,7 @@ class LNMax(_Mechanism):
     gamma: float
 
     _KIND = "laplace"
-    _METHODS = LNMAX_METHODS
+    _METHODS = _LNMAX_METHODS
 
     def __post_init__(self) -> None:
         """Check gamma and keep it as a plain float."""
@@ -436,7 +446,9 @@ class ConfidentGNMax(_Mechanism):
 
     Notes
     -----
-    Algorithm 1 of Papernot et al. (2018).
+    Algorithm 1 of Papernot et al. (2018). The largest count changes by at most 1, so at given votes
+    deciding costs what `GNMax` costs with sqrt(2) times the noise, where q is the smaller
+    probability of the two decisions.
 
     Examples
     --------
@@ -446,6 +458,9 @@ class ConfidentGNMax(_Mechanism):
     >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
     >>> round(float(ask.cost(640, 1e-5, answers=286)), 4)
     2.5426
+    >>> cost = ask.secret_cost([[240, 10]] * 100, 1e-5, orders=[10, 20, 30])
+    >>> round(cost.epsilon, 4), cost.order, round(cost.answered, 2)
+    (0.3184, 30.0, 60.51)
     """
 
     threshold: float
@@ -569,64 +584,6 @@ class ConfidentGNMax(_Mechanism):
         answers = check_integer("answers", answers, low=0, high=queries)
         return gaussian_cost(self._mu(queries, answers), delta)
 
-    def secret_cost(
-        self,
-        votes: ArrayLike,
-        delta: float,
-        *,
-        orders: ArrayLike | None = None,
-        conversion: str = "improved",
-        answered: ArrayLike | None = None,
-        method: str = "bound",
-    ) -> SecretCost:
-        """Return what answering costs at these votes: a secret, as the votes are.
-
-        Parameters
-        ----------
-        votes : array_like of whole numbers, shape (classes,) or (queries, classes)
-            The votes; no query costs nothing.
-        delta : float
-            The probability with which the loss may be larger, strictly between 0 and 1.
-        orders : array_like of float, shape (orders,), optional
-            The Rényi orders to search, above 1; `accounting.DEFAULT_ORDERS` by default.
-            `ORDERS_2018` are those of the paper.
-        conversion : {"improved", "classic"}
-            See `accounting.epsilon_from_rdp`; the paper had "classic".
-        answered : array_like of bool, shape (queries,), optional
-            Which queries were answered. By default each answer counts with its probability, as in
-            the table of the paper: that is the cost expected before anything is drawn, and no bound
-            on what answering will cost.
-        method : {"bound", "exact"}
-            How the chance of another label is had, see `lnmax_error_probability`.
-
-        Returns
-        -------
-        SecretCost
-            Not to be published; `release_cost` tells it with noise.
-
-        Notes
-        -----
-        The largest count changes by at most 1, so deciding costs what GNMax costs with sqrt(2)
-        times the noise, where q is the smaller probability of the two decisions.
-
-        Examples
-        --------
-        >>> ask = ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)
-        >>> cost = ask.secret_cost([[240, 10]] * 100, 1e-5, orders=[10, 20, 30])
-        >>> round(cost.epsilon, 4), cost.order, round(cost.answered, 2)
-        (0.3184, 30.0, 60.51)
-        """
-        # Without arguments `super` does not find its class in a dataclass with slots.
-        return _Mechanism.secret_cost(
-            self,
-            votes,
-            delta,
-            orders=orders,
-            conversion=conversion,
-            answered=answered,
-            method=method,
-        )
-
     @classmethod
     def for_cost(
         cls,
@@ -723,3 +680,62 @@ def _least_noise(
         tolerance=_CLOSE,
     )
     return of_noise(noise)
+
+
+def check_threshold(threshold: float) -> float:
+    return check_real(
+        "threshold", threshold, low=-1e9, high=1e9, allowed="a number from -1e9 to 1e9"
+    )
+
+
+def check_answered(answered: ArrayLike, table: np.ndarray, single: bool) -> np.ndarray:
+    array = as_array("answered", answered)
+    if array.size and array.dtype.kind != "b":
+        raise TypeError(f"answered must be booleans, got {kind_of(array)}")
+    if array.shape != (() if single else (len(table),)):
+        raise ValueError(f"answered must say of each query if it was, got shape {array.shape}")
+    return np.atleast_1d(array).astype(bool)
+
+
+def grid(scale: float) -> int:
+    """Return how many halvings of a vote give steps of at most a millionth of the scale."""
+    return min(30, max(0, math.ceil(20 - math.log2(scale))))
+
+
+def noisy_winners(
+    table: np.ndarray, scale: float, noise: Callable, rng: np.random.Generator
+) -> np.ndarray:
+    """Add noise to every count, and return the place of the largest one in each row."""
+    halvings = grid(scale)
+    winners = np.empty(len(table), dtype=np.int64)
+    rows = max(1, _CELLS // table.shape[1])
+    for start in range(0, len(table), rows):
+        # A row a class: the largest of each column is found several columns at a time.
+        noisy = np.left_shift(table[start : start + rows].T, halvings, order="C")
+        noisy += noise(noisy.size, scale * 2.0**halvings, rng).reshape(noisy.shape)
+        winners[start : start + rows] = _places_of_largest(noisy, rng)
+    return winners
+
+
+def _places_of_largest(noisy: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the row of the largest entry in each column, of several the one that a lot decides."""
+    best = noisy == noisy.max(axis=0)
+    # The smallest type that holds all places takes the least time.
+    places = np.zeros(noisy.shape[1], dtype=np.min_scalar_type(len(noisy) - 1))
+    for place in range(1, len(noisy)):
+        np.maximum(places, best[place] * places.dtype.type(place), out=places)
+    if np.count_nonzero(best) > places.size:
+        tied = np.flatnonzero(np.count_nonzero(best, axis=0) > 1)
+        lots = rng.integers(np.count_nonzero(best[:, tied], axis=0))
+        places[tied] = (np.cumsum(best[:, tied], axis=0) > lots).argmax(axis=0)
+    return places
+
+
+def reaches(
+    table: np.ndarray, threshold: float, sigma: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Say where the largest count, plus noise, reaches the threshold."""
+    steps = 2.0 ** grid(sigma)
+    noisy = table.max(axis=1) << grid(sigma)
+    noisy += discrete_gaussian(len(table), sigma * steps, rng)
+    return noisy >= math.ceil(threshold * steps)

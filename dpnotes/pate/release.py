@@ -17,23 +17,18 @@ from dpnotes._checks import (
     check_epsilon,
     check_integer,
     check_probability,
+    check_real,
     check_rng,
     kind_of,
 )
 from dpnotes.accounting import best_epsilon
 from dpnotes.accounting.renyi import _improved
-from dpnotes.pate._checks import (
-    check_answered,
-    check_distances,
-    check_order,
-    check_scale,
-    check_threshold,
-    check_votes,
-)
-from dpnotes.pate._moments import blocks, gaussian_rates, log_error, log_mixture
-from dpnotes.pate.mechanisms import ConfidentGNMax
+from dpnotes.pate.costs import blocks, gaussian_rates, log_error, log_mixture
+from dpnotes.pate.mechanisms import ConfidentGNMax, check_answered, check_threshold
+from dpnotes.pate.votes import check_scale, check_votes
 from dpnotes.release import Release
 
+_LARGEST_ORDER = 1e100  # its square is a double
 _CELLS = 1 << 16  # votes at all distances that are in memory at a time
 
 
@@ -72,8 +67,8 @@ def gnmax_local_sensitivity(
     """
     table, _ = check_votes(votes)
     sigma = check_scale("sigma", sigma)
-    order = check_order(order)
-    distances = check_distances(distances, table)
+    order = _check_order(order)
+    distances = _check_distances(distances, table)
     total = np.zeros(distances)
     if distances == 0 or len(table) == 0:
         return total
@@ -216,7 +211,7 @@ def gnmax_sensitivity_conditions(sigma: float, order: float, classes: int) -> tu
     ((True, False), (True, True))
     """
     sigma = check_scale("sigma", sigma)
-    order = check_order(order)
+    order = _check_order(order)
     classes = check_integer("classes", classes, low=2, high=2**31)
     return _conditions(sigma, order, classes)
 
@@ -276,8 +271,8 @@ def threshold_local_sensitivity(
     table, _ = check_votes(votes)
     threshold = check_threshold(threshold)
     sigma = check_scale("sigma", sigma)
-    order = check_order(order)
-    distances = check_distances(distances, table)
+    order = _check_order(order)
+    distances = _check_distances(distances, table)
     total = np.zeros(distances)
     if distances == 0 or len(table) == 0:
         return total
@@ -372,7 +367,7 @@ def gnss_rdp(order: float, beta: float, scale: float) -> float:
     >>> round(gnss_rdp(14, 0.0329, 6.23), 3)
     1.607
     """
-    order = check_order(order)
+    order = _check_order(order)
     beta = check_epsilon(beta, "beta")
     scale = check_epsilon(scale, "scale")
     left = 1 + order * math.expm1(-2 * beta)
@@ -460,7 +455,7 @@ def release_cost(
     order, beta, scale = (
         usual[i] if given is None else given for i, given in enumerate((order, beta, scale))
     )
-    order = check_order(order)
+    order = _check_order(order)
     beta = check_epsilon(beta, "beta")
     scale = check_scale("scale", scale)
     own = gnss_rdp(order, beta, scale)
@@ -502,7 +497,7 @@ def _usual_parameters(
             gnmax_sensitivity_conditions(mechanism.sigma, order, classes)
         ):
             order = 1 + 0.8 * (order - 1)
-    order = check_order(order)
+    order = _check_order(order)
     beta = 0.3 / order
     share = 0.05 * float(mechanism.cost(queries, delta, answers=answers))
     left = 1 + order * math.expm1(-2 * beta)
@@ -517,3 +512,14 @@ def _gnss_epsilon(beta: float, scale: float, delta: float) -> float:
     rdp = [gnss_rdp(order, beta, scale) for order in orders]
     # A release costs something, if less than the smallest double.
     return max(best_epsilon(rdp, orders, delta)[0], 5e-324)
+
+
+def _check_order(order: float) -> float:
+    allowed = f"a number above 1 and at most {_LARGEST_ORDER}"
+    return check_real("order", order, low=1.0, low_open=True, high=_LARGEST_ORDER, allowed=allowed)
+
+
+def _check_distances(distances: int | None, table: np.ndarray) -> int:
+    if distances is None:
+        return int(table.sum(axis=1).max(initial=0))
+    return check_integer("distances", distances, low=0, high=2**40)

@@ -1,16 +1,27 @@
 """Votes of teachers: who votes on what, how often, and who wins when noise is added."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from dpnotes import exponential_mechanism
-from dpnotes._checks import check_categories, check_choice, check_integer, check_rng
-from dpnotes.pate._checks import check_scale, check_votes
-from dpnotes.pate._distribution import log_distribution
+from dpnotes._checks import (
+    as_array,
+    check_categories,
+    check_choice,
+    check_integer,
+    check_real,
+    check_rng,
+    kind_of,
+)
 
-NOISES = ("laplace", "gaussian", "gumbel")
-
+_NOISES = ("laplace", "gaussian", "gumbel")
+MOST_VOTES = 2**31 - 1
+_CELLS = 1 << 18  # points times counts in memory at a time
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _FEW = 32  # classes up to which comparing with each is faster than sorting into bins
 
 
@@ -134,7 +145,7 @@ def output_distribution(votes: ArrayLike, scale: float, *, noise: str = "laplace
     """
     table, single = check_votes(votes, at_least=1)
     scale = check_scale("scale", scale)
-    check_choice("noise", noise, NOISES)
+    check_choice("noise", noise, _NOISES)
     if noise == "gumbel":
         # An epsilon of 2 and this sensitivity give the weights exp(votes / scale).
         chances = exponential_mechanism.output_distribution(table, 2.0, sensitivity=scale)
@@ -142,3 +153,118 @@ def output_distribution(votes: ArrayLike, scale: float, *, noise: str = "laplace
         logs = log_distribution(table, scale, noise)
         chances = np.exp(logs - special.logsumexp(logs, axis=1, keepdims=True))
     return chances[0] if single else chances
+
+
+def check_votes(votes: ArrayLike, *, at_least: int = 0) -> tuple[np.ndarray, bool]:
+    """Return votes as a table of int64 with a row a query, and whether a single query was given."""
+    array = as_array("votes", votes)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"votes must be whole numbers, got {kind_of(array)}")
+    if array.ndim not in (1, 2) or array.shape[-1] < 2 or len(array) < at_least:
+        raise ValueError(
+            "votes must have one or two dimensions, at least two classes and "
+            f"{at_least} queries, got shape {array.shape}"
+        )
+    if array.dtype.kind == "f":
+        # The largest number of votes, and its like, do not fit the smaller floats.
+        array = array.astype(np.promote_types(array.dtype, float))
+    whole = bool(np.all((array >= 0) & (array <= MOST_VOTES) & (array == np.rint(array))))
+    # The sum is that of the teachers, and public; of a class alone the limit would tell the votes.
+    if not whole or int(array.sum(axis=-1, dtype=float).max(initial=0)) > MOST_VOTES:
+        raise ValueError(
+            f"votes must be whole numbers of which a query has {MOST_VOTES} at most, and are not"
+        )
+    return np.atleast_2d(array.astype(np.int64)), array.ndim == 1
+
+
+def check_scale(name: str, value: float) -> float:
+    return check_real(name, value, low=1e-9, high=1e9, allowed="a number from 1e-9 to 1e9")
+
+
+def log_distribution(table: np.ndarray, scale: float, noise: str) -> np.ndarray:
+    """Return the logarithm of the distribution of every row."""
+    # Which class has which count makes no difference to what the counts win.
+    order = np.argsort(table, axis=1)
+    rows, back = np.unique(np.take_along_axis(table, order, axis=1), axis=0, return_inverse=True)
+    logs = np.empty(rows.shape)
+    rule = _laplace_rule if noise == "laplace" else _gaussian_rule
+    for i, row in enumerate(rows):
+        standing = np.maximum((row - row[-1]) / scale, -_furthest(noise, row.size))
+        # Classes that stand alike win equally often: one of each is enough.
+        standing, place, classes = np.unique(standing, return_inverse=True, return_counts=True)
+        points, log_weights = rule(standing, classes)
+        logs[i] = _log_integrals(standing, classes, points, log_weights, _LOG_NOISE[noise])[place]
+    result = np.empty(table.shape)
+    np.put_along_axis(result, order, logs[back.reshape(-1)], axis=1)
+    return result
+
+
+def _log_integrals(
+    standing: np.ndarray,
+    classes: np.ndarray,
+    points: np.ndarray,
+    log_weights: np.ndarray,
+    log_noise: Callable,
+) -> np.ndarray:
+    """Return the log-probability that a class wins, for every standing, in constant memory.
+
+    At each point the product over all others is that over all classes, divided by one's own factor.
+    """
+    total = np.full(standing.size, -np.inf)
+    rows = max(1, _CELLS // standing.size)
+    for start in range(0, points.size, rows):
+        block = slice(start, start + rows)
+        log_density, log_below = log_noise(points[block, None] - standing)
+        log_terms = log_density - log_below
+        log_terms += (log_below @ classes + log_weights[block])[:, None]
+        total = np.logaddexp(total, special.logsumexp(log_terms, axis=0))
+    return total
+
+
+def _laplace_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and log-weights of Gauss rules between kinks; all counts are at most 0.
+
+    Where the noise of 80 classes has to be below their own counts, the integrand is at most 2^-80
+    of its largest value: that far down, neither kinks nor points are needed.
+    """
+    in_front = np.minimum(classes[::-1].cumsum()[::-1], 80)
+    lowest = standing[np.flatnonzero(in_front == in_front[0])[-1]]
+    highest = 40 + math.log(classes.sum())
+    corners = np.concatenate([[lowest - 50 / in_front[0]], standing[standing >= lowest], [highest]])
+    # The integrand is a sum of exponentials, of rates up to the number of classes not far below.
+    rates = in_front[np.searchsorted(standing, corners[:-1] - 5).clip(max=standing.size - 1)]
+    panels = np.ceil(np.diff(corners) / np.minimum(2.0, 20 / rates)).astype(int)
+    width = np.repeat(np.diff(corners) / panels, panels)
+    # The number of a panel in its gap is its own, less that of the first one.
+    number = np.arange(width.size) - np.repeat(panels.cumsum() - panels, panels)
+    left = np.repeat(corners[:-1], panels) + number * width
+    points = left[:, None] + width[:, None] * (_NODES + 1) / 2
+    return points.ravel(), np.log(width[:, None] * _WEIGHTS / 2).ravel()
+
+
+def _gaussian_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and log-weights of the trapezoidal rule, which is best for smooth bells."""
+    # The largest of many has a narrower bell.
+    step = 1 / (4 * max(2.0, math.sqrt(2 * math.log(classes.sum()))))
+    points = np.arange(standing[0] - 10, 10 + step, step)
+    return points, np.full(points.size, math.log(step))
+
+
+def _log_laplace(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    half = np.exp(-np.abs(x)) / 2
+    return -np.abs(x) - math.log(2), np.where(x < 0, x - math.log(2), np.log1p(-half))
+
+
+def _log_gaussian(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return -x * x / 2 - math.log(2 * math.pi) / 2, special.log_ndtr(x)
+
+
+_LOG_NOISE = {"laplace": _log_laplace, "gaussian": _log_gaussian}
+
+
+def _furthest(noise: str, classes: int) -> float:
+    """Return how many scales behind all others a class still has a probability that is a double."""
+    if noise == "laplace":
+        return 660.0
+    # It rises, and the others fall, by what is likeliest together.
+    return math.sqrt(2 * 660 * classes / (classes - 1))

@@ -12,7 +12,7 @@ each bug is a passage of one file and what stands there instead::
 
     [[bug]]
     what = "the noise of a block serves the next"
-    file = "dpnotes/pate/_drawing.py"
+    file = "dpnotes/pate/mechanisms.py"
     old = "..."
     new = "..."
 
