@@ -277,3 +277,11 @@ def as_floats(array: np.ndarray) -> np.ndarray:
     """Return a copy as doubles; a wider number beyond them becomes infinite, without a warning."""
     with np.errstate(over="ignore"):
         return array.astype(float)
+
+
+def as_numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """Return real numbers as doubles, or refuse what holds anything else."""
+    array = as_array(name, values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
+    return as_floats(array)

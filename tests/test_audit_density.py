@@ -259,7 +259,7 @@ def test_several_distributions_at_once_are_refused(points):
 def test_no_piece_of_the_line_is_left_out_or_counted_twice():
     loss = _density._Loss(stats.cauchy(0), stats.cauchy(1))
     points = np.sort(turning_points((0, 1), (1, 1)))
-    pieces = sorted(_density._pieces(loss, 0.3, points, (math.nan, math.nan)))
+    pieces = sorted(_density._cut_line(loss, 0.3, points, (math.nan, math.nan)))
     assert pieces[0].start == -math.inf
     assert pieces[-1].end == math.inf
     assert all(a.end == b.start for a, b in itertools.pairwise(pieces))

@@ -381,7 +381,7 @@ def test_the_sentence_has_the_numbers_that_make_the_case():
     assert kept.sentence.startswith("Not refuted: no event showed an epsilon above 0.")
     assert "That is no proof" in kept.sentence
     assert f"{kept.limit:.2f}" in kept.sentence
-    assert "exp(800)" in _report._claim(800.0, 0.0)
+    assert "exp(800)" in _report._describe_claim(800.0, 0.0)
 
 
 def test_the_table_has_a_row_a_pair_the_worst_first():

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import as_array, as_floats, check_real, kind_of
+from dpnotes._checks import as_numbers, check_real
 
 _DIGITS = 1e-13  # how far off a distribution function or a log-density may be, as a share of it
 _TAIL = 1e-60  # the probability beyond which nobody looks
@@ -117,39 +117,18 @@ def density_delta(
     0.393469
     """
     epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
-    points = _check_points(turning_points)
-    ends = _check_limits(limits)
+    points = np.unique(as_numbers("turning_points", turning_points))
+    if points.size == 0 or not np.isfinite(points).all():
+        raise ValueError("turning_points must be finite numbers, at least one")
+    ends = as_numbers("limits", limits) if limits is not None else np.full(2, math.nan)
+    if limits is not None and (ends.shape != (2,) or np.isnan(ends).any()):
+        raise ValueError("limits must be two numbers, finite or infinite")
     for name, given in (("distribution", distribution), ("neighbour", neighbour)):
         _check_density(name, given, points)
     with np.errstate(all="ignore"):
-        there = _one_way(distribution, neighbour, epsilon, points, ends)
-        back = _one_way(neighbour, distribution, epsilon, points, (-ends[0], -ends[1]))
+        there = _bound_delta(distribution, neighbour, epsilon, points, ends)
+        back = _bound_delta(neighbour, distribution, epsilon, points, (-ends[0], -ends[1]))
     return Bounds(max(there.lower, back.lower), max(there.upper, back.upper))
-
-
-def _check_points(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the turning points in order, each once."""
-    points = as_array("turning_points", values)
-    if points.size == 0:
-        raise ValueError("turning_points must hold at least one number, got none")
-    if points.dtype.kind not in "iuf":
-        raise TypeError(f"turning_points must be real numbers, got {kind_of(points)}")
-    points = np.unique(as_floats(points))
-    if not np.isfinite(points).all():
-        raise ValueError("turning_points must be finite numbers")
-    return points
-
-
-def _check_limits(limits: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the log-ratios at both ends of the line, NaN where they are not known."""
-    if limits is None:
-        return math.nan, math.nan
-    ends = as_array("limits", limits)
-    if ends.dtype.kind not in "iuf":
-        raise TypeError(f"limits must be two real numbers, got {kind_of(ends)}")
-    if ends.shape != (2,) or np.isnan(ends).any():
-        raise ValueError("limits must be two numbers, finite or infinite")
-    return float(ends[0]), float(ends[1])
 
 
 def _check_density(name: str, given: _Density, points: NDArray) -> None:
@@ -166,7 +145,7 @@ def _check_density(name: str, given: _Density, points: NDArray) -> None:
         raise ValueError(f"{name} must have a cdf and an sf that add up to 1 at each point")
 
 
-def _one_way(
+def _bound_delta(
     first: _Density,
     second: _Density,
     epsilon: float,
@@ -175,27 +154,27 @@ def _one_way(
 ) -> Bounds:
     """Bound the integral of the positive part of first - exp(epsilon) second."""
     lower = upper = 0.0
-    for piece in _pieces(_Loss(first, second), epsilon, points, limits):
-        most, off = _mass(first, piece.start, piece.end)
+    for piece in _cut_line(_Loss(first, second), epsilon, points, limits):
+        most, off = _measure(first, piece.start, piece.end)
         if not piece.above:
             upper += (most + off) * -math.expm1(-piece.slack)
             continue
-        other, other_off = _mass(second, piece.start, piece.end)
-        excess = _excess(most, other, epsilon)
+        other, other_off = _measure(second, piece.start, piece.end)
+        excess = _subtract_scaled(most, other, epsilon)
         doubt = off + float(np.exp(epsilon + np.log(other_off)))
         lower += max(0.0, excess - doubt)
         upper += min(most + off, excess + doubt)
     return Bounds(min(float(lower), 1.0), min(float(upper), 1.0))
 
 
-def _excess(most: float, other: float, epsilon: float) -> float:
+def _subtract_scaled(most: float, other: float, epsilon: float) -> float:
     """Return the positive part of most - exp(epsilon) other, whose second term could overflow."""
     if most == 0 or other == 0:
         return most
     return most * -math.expm1(min(epsilon + math.log(other) - math.log(most), 0.0))
 
 
-def _mass(density: _Density, start: float, end: float) -> tuple[float, float]:
+def _measure(density: _Density, start: float, end: float) -> tuple[float, float]:
     """Return the probability of an interval, from the tail that it is nearer to, and its error."""
     low = float(density.cdf(start)), float(density.cdf(end))
     high = float(density.sf(end)), float(density.sf(start))
@@ -215,20 +194,20 @@ class _Loss:
         return one - other, _DIGITS * (1 + np.abs(one) + np.abs(other))
 
 
-def _pieces(
+def _cut_line(
     loss: _Loss, epsilon: float, points: NDArray[np.float64], limits: tuple[float, float]
 ) -> Iterator[_Piece]:
     """Cut the line into intervals where the loss is above epsilon and below it."""
-    left, right = _outwards(loss, points[0], -1), _outwards(loss, points[-1], 1)
+    left, right = _walk_outwards(loss, points[0], -1), _walk_outwards(loss, points[-1], 1)
     between = [a + (b - a) * _GRID for a, b in itertools.pairwise(points)]
     for places in (left[::-1], *between, right):
         _check_monotone(*loss(places), places)
-        yield from _cut(loss, places[0], places[-1], epsilon)
-    yield _Piece(-math.inf, left[-1], *_tail(loss, left, limits[0], epsilon))
-    yield _Piece(right[-1], math.inf, *_tail(loss, right, limits[1], epsilon))
+        yield from _cut_interval(loss, places[0], places[-1], epsilon)
+    yield _Piece(-math.inf, left[-1], *_judge_tail(loss, left, limits[0], epsilon))
+    yield _Piece(right[-1], math.inf, *_judge_tail(loss, right, limits[1], epsilon))
 
 
-def _outwards(loss: _Loss, start: float, side: int) -> NDArray[np.float64]:
+def _walk_outwards(loss: _Loss, start: float, side: int) -> NDArray[np.float64]:
     """Return points ever farther out, up to one with next to nothing beyond, or the last seen."""
     places = start + side * np.append(0.0, _STEPS * max(1.0, abs(start)))
     tails = [d.sf(places) if side > 0 else d.cdf(places) for d in (loss.first, loss.second)]
@@ -236,8 +215,8 @@ def _outwards(loss: _Loss, start: float, side: int) -> NDArray[np.float64]:
     if not seen[:2].all():
         raise ValueError("turning_points must be points at which both densities are positive")
     beyond = np.maximum(*tails) <= _TAIL
-    last = int(beyond.argmax()) if beyond.any() else len(places) - 1
-    return places[: max(last, 1) + 1][seen[: max(last, 1) + 1]]
+    end = max(int(beyond.argmax()), 1) + 1 if beyond.any() else len(places)
+    return places[:end][seen[:end]]
 
 
 def _check_monotone(losses: NDArray, doubts: NDArray, places: NDArray) -> None:
@@ -252,32 +231,23 @@ def _check_monotone(losses: NDArray, doubts: NDArray, places: NDArray) -> None:
         )
 
 
-def _cut(loss: _Loss, start: float, end: float, epsilon: float) -> Iterator[_Piece]:
+def _cut_interval(loss: _Loss, start: float, end: float, epsilon: float) -> Iterator[_Piece]:
     """Cut an interval in which the loss is monotone: surely below epsilon, in doubt, above."""
     losses, _ = loss([start, end])
     low, high = (start, end) if losses[0] <= losses[1] else (end, start)
-
-    def below(x: float) -> bool:
-        value, doubt = loss(x)
-        return bool(value + doubt <= epsilon)
-
-    def above(x: float) -> bool:
-        value, doubt = loss(x)
-        return bool(value - doubt >= epsilon)
-
-    last_below = _last(below, low, high)
-    first_above = _last(above, high, low)
+    last_below = _find_last(lambda x: sum(loss(x)) <= epsilon, low, high)
+    first_above = _find_last(lambda x: np.subtract(*loss(x)) >= epsilon, high, low)
     slack = max(0.0, float(sum(loss(first_above))) - epsilon)
-    for edges, is_above, beyond in (
-        ((low, last_below), False, 0.0),
-        ((last_below, first_above), False, slack),
-        ((first_above, high), True, 0.0),
+    for one, other, is_above, beyond in (
+        (low, last_below, False, 0.0),
+        (last_below, first_above, False, slack),
+        (first_above, high, True, 0.0),
     ):
-        if edges[0] != edges[1]:
-            yield _Piece(*sorted(edges), is_above, beyond)
+        if one != other:
+            yield _Piece(min(one, other), max(one, other), is_above, beyond)
 
 
-def _last(holds: Callable[[float], bool], start: float, end: float) -> float:
+def _find_last(holds: Callable[[float], bool], start: float, end: float) -> float:
     """Return a point at which something holds, as far from the start as halving finds one."""
     if not holds(start):
         return start  # nothing lies between
@@ -291,7 +261,7 @@ def _last(holds: Callable[[float], bool], start: float, end: float) -> float:
     return start
 
 
-def _tail(loss: _Loss, places: NDArray, limit: float, epsilon: float) -> tuple[bool, float]:
+def _judge_tail(loss: _Loss, places: NDArray, limit: float, epsilon: float) -> tuple[bool, float]:
     """Say whether all losses beyond the last place are above epsilon, and else how far they go."""
     losses, doubts = loss(places[[0, -1]])
     if math.isnan(limit):  # a loss that falls outwards goes on to fall; one that rises, to rise

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import as_array, as_floats, check_real, kind_of
+from dpnotes._checks import as_array, as_numbers, check_real
+from dpnotes.release import _require_list
 
 _SUM_TOLERANCE = 1e-9
 _SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits
@@ -149,23 +150,14 @@ def trade_off(
     array([1.  , 0.7 , 0.25, 0.  ])
     """
     rows = _check_distribution(output_distribution)
-    errors = _check_errors("type_one_error", type_one_error)
+    errors = as_numbers("type_one_error", type_one_error)
+    if not ((errors >= 0) & (errors <= 1)).all():
+        raise ValueError("type_one_error must hold numbers in [0, 1]")
     curve = np.asarray(1 - errors)
     for pair in _rows_of_pairs(rows, neighbours):
         for first, second in zip(*map(np.concatenate, (pair, pair[::-1])), strict=True):
             np.minimum(curve, _between(*_corners(first, second), errors), out=curve)
     return curve
-
-
-def _check_errors(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return an array of probabilities, 0 and 1 among them."""
-    errors = as_array(name, values)
-    if errors.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold real numbers, got {kind_of(errors)}")
-    errors = as_floats(errors)
-    if not ((errors >= 0) & (errors <= 1)).all():
-        raise ValueError(f"{name} must hold numbers in [0, 1]")
-    return errors
 
 
 def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
@@ -174,10 +166,10 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
     given = as_array(name, output_distribution, with_booleans=True)
     if given.ndim != 2 or given.size == 0:
         raise ValueError(f"{name} must be a matrix with a row and a column, got {given.shape}")
-    if given.dtype.kind not in "biufO":
-        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
-    if given.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in given.flat):
-        raise TypeError(f"{name} must hold real numbers, got words")
+    is_text = given.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in given.flat)
+    if is_text or given.dtype.kind not in "biufO":
+        found = "words" if is_text else f"dtype {given.dtype}"
+        raise TypeError(f"{name} must hold real numbers, got {found}")
     try:
         with np.errstate(over="ignore"):
             rows = given.astype(float)
@@ -205,19 +197,14 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
 
 def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np.integer]:
     """Return the pairs of row numbers as an (m, 2) array, or refuse them."""
-    if not isinstance(neighbours, Iterable):
-        raise TypeError(f"neighbours must be pairs of row numbers, got {type(neighbours).__name__}")
-    rows_named = neighbours if hasattr(neighbours, "dtype") else list(neighbours)
-    try:
-        pairs = as_array("neighbours", rows_named)
-    except ValueError as error:
-        raise ValueError("neighbours must be pairs of row numbers") from error
-    if pairs.size == 0:
-        raise ValueError("neighbours must hold at least one pair, got none")
+    is_array = hasattr(neighbours, "dtype")
+    pairs = as_array(
+        "neighbours", neighbours if is_array else _require_list("neighbours", neighbours)
+    )
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
+        raise ValueError(f"neighbours must be pairs of row numbers, got shape {pairs.shape}")
     if pairs.dtype.kind not in "iu":
         raise TypeError(f"neighbours must be pairs of integers, got dtype {pairs.dtype}")
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"neighbours must be pairs of row numbers, got shape {pairs.shape}")
     outside = ((pairs < 0) | (pairs >= rows)).any(axis=1)
     if outside.any():
         pair = tuple(pairs[outside.argmax()].tolist())
@@ -230,11 +217,9 @@ def _rows_of_pairs(
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Yield both sides of the pairs to compare, a block at a time; None stands for all pairs."""
     if neighbours is None:
-        yield from (
-            (rows[:i], np.broadcast_to(rows[i], (i, rows.shape[1]))) for i in range(1, len(rows))
-        )
-        return
-    pairs = _check_pairs(neighbours, len(rows))
+        pairs = np.column_stack(np.triu_indices(len(rows), 1))
+    else:
+        pairs = _check_pairs(neighbours, len(rows))
     block = max(1, _PAIR_BLOCK // (2 * rows.shape[1]))
     for start in range(0, len(pairs), block):
         first, second = pairs[start : start + block].T

@@ -180,7 +180,7 @@ def largest_certifiable_epsilon(
 
 def _log_ratio_bound(
     hits: ArrayLike, others: ArrayLike, tests: int, error: float, delta: float
-) -> NDArray[np.float64]:
+) -> NDArray:
     """Bound log((p - delta) / q) from below, seeing `hits` and `others` among `tests` runs each."""
     hits, others = np.asarray(hits, dtype=float), np.asarray(others, dtype=float)
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), tests - hits + 1, error), 0.0)
@@ -202,7 +202,6 @@ def check_audit(
             f"trials must be enough to certify a positive epsilon at confidence {confidence} and "
             f"delta {delta}, got {trials}"
         )
-    # An unsigned number of numpy's would wrap around where the last runs are counted from the end.
     return int(trials), float(confidence), float(delta)
 
 
@@ -232,13 +231,15 @@ def audit_pair(
 ) -> Finding:
     """Run the mechanism, choose an event on one half of the runs, and test it on the other."""
     run_once = _build_for_each_run(mechanism, rng) if factory else mechanism
-    outputs, failure = _collect_outputs(run_once, datasets, trials, rng)
-    tests = trials - trials // 2
-    event, first, second = _choose_event(outputs, tests, error / 2, delta)
-    hits = event[:, outputs.test].sum(axis=1)
-    bound = float(max(0.0, _log_ratio_bound(hits[first], hits[second], tests, error / 2, delta)))
-    if bound == 0 and failure is not None:
-        raise ValueError("mechanism must return in some run, every run raised") from failure
+    outputs = _collect_outputs(run_once, datasets, trials, rng)
+    _, _, test = _split_runs(trials)
+    tests = test.stop - test.start
+    event, first = _choose_event(outputs, tests, error / 2, delta)
+    hits = event[:, test].sum(axis=1)
+    bound = float(max(0.0, _log_ratio_bound(hits[first], hits[1 - first], tests, error / 2, delta)))
+    if bound == 0 and all(isinstance(example, BaseException) for example in outputs.examples):
+        message = "mechanism must return in some run, every run raised"
+        raise ValueError(message) from outputs.examples[0]
     return Finding(bound, event, tuple(hits.tolist()), tests, outputs)
 
 
@@ -277,46 +278,31 @@ class Outputs:
     `structures` and `identities` have shape (2, trials), a row a data set: two outputs share an
     identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
     ``numbers[structure]`` has a row for each output of this structure, in the order of
-    ``structures.ravel()``. A quarter of the runs learns how to rank outputs, another one chooses an
-    event, and the other half tests it.
+    ``structures.ravel()``.
     """
 
-    structures: NDArray[np.intp]
-    identities: NDArray[np.intp]
+    structures: NDArray
+    identities: NDArray
     numbers: dict[int, NDArray]
     examples: list[object]
 
-    @property
-    def learn(self) -> slice:
-        return slice(0, self.structures.shape[1] // 4)
 
-    @property
-    def choose(self) -> slice:
-        return slice(self.structures.shape[1] // 4, self.structures.shape[1] // 2)
-
-    @property
-    def test(self) -> slice:
-        return slice(self.structures.shape[1] // 2, self.structures.shape[1])
+def _split_runs(trials: int) -> tuple[slice, slice, slice]:
+    """Return the runs that learn how to rank outputs, those that choose an event and the others."""
+    return slice(0, trials // 4), slice(trials // 4, trials // 2), slice(trials // 2, trials)
 
 
 def _collect_outputs(
-    mechanism: Callable,
-    datasets: tuple[object, object],
-    trials: int,
-    rng: np.random.Generator,
-) -> tuple[Outputs, BaseException | None]:
-    """Run the mechanism `trials` times on each data set, in random order.
-
-    Returns an exception as well, if every run ended in one.
-    """
+    mechanism: Callable, datasets: tuple[object, object], trials: int, rng: np.random.Generator
+) -> Outputs:
+    """Run the mechanism `trials` times on each data set, in random order."""
     options = {"rng": rng} if takes_rng(mechanism) else {}
     copies = [make_copier(*named) for named in zip(("dataset", "neighbour"), datasets, strict=True)]
     structures, identities = np.empty((2, 2 * trials), dtype=np.intp)
-    rows: list[NDArray] = [np.empty(0)] * (2 * trials)
+    rows = [np.empty(0)] * (2 * trials)
     known_structures: dict[Hashable, int] = {}
     known_identities: dict[tuple[int, bytes], int] = {}
     examples: list[object] = []
-    failures: list[BaseException] = []
     for slot in rng.permutation(2 * trials).tolist():
         try:
             output = mechanism(copies[slot >= trials](), **options)
@@ -324,7 +310,6 @@ def _collect_outputs(
             raise
         except BaseException as error:  # an exit, too, is what an observer sees
             output = error.with_traceback(None)
-            failures.append(output)
             structure = read_exception(output)
         else:
             structure, rows[slot] = _split_output(output)
@@ -334,13 +319,8 @@ def _collect_outputs(
         if identity == len(examples):
             is_raised = isinstance(output, BaseException)  # some of these cannot be copied
             examples.append(output if is_raised else copy.deepcopy(output))
-    outputs = Outputs(
-        structures.reshape(2, trials),
-        identities.reshape(2, trials),
-        _stack_numbers(structures, rows),
-        examples,
-    )
-    return outputs, failures[0] if len(failures) == 2 * trials else None
+    numbers = _stack_numbers(structures, rows)
+    return Outputs(structures.reshape(2, -1), identities.reshape(2, -1), numbers, examples)
 
 
 def _split_output(output: object) -> tuple[Hashable, NDArray]:
@@ -361,55 +341,45 @@ def _stack_numbers(structures: NDArray, rows: list[NDArray]) -> dict[int, NDArra
     for structure, row in zip(structures.tolist(), rows, strict=True):
         if row.size:
             found.setdefault(structure, []).append(row)
-    return {
-        structure: np.concatenate(group).reshape(len(group), -1)
-        for structure, group in found.items()
-    }
+    return {label: np.concatenate(rows).reshape(len(rows), -1) for label, rows in found.items()}
 
 
 def _choose_event(
     outputs: Outputs, tests: int, error: float, delta: float
-) -> tuple[NDArray[np.bool_], int, int]:
-    """Return the most promising event, and which data set it should favour over which."""
-    nothing = np.zeros(outputs.structures.shape, dtype=bool)
-    best, choice = -math.inf, (nothing, 0, 1)
+) -> tuple[NDArray[np.bool_], int]:
+    """Return the most promising event, and the data set that it should favour."""
+    _, choose, _ = _split_runs(outputs.structures.shape[1])
+    best, event, favoured = -math.inf, np.zeros(outputs.structures.shape, dtype=bool), 0
     for ranks in _rank_outputs(outputs):
-        count = int(ranks.max()) + 1
-        bounds = _expect_bounds(ranks[:, outputs.choose], count, tests, error / _CAUTION, delta)
+        bounds = _expect_bounds(ranks[:, choose], int(ranks.max()), tests, error / _CAUTION, delta)
         if bounds.size and bounds.max() > best:
             best = bounds.max()
             first, side, cut = np.unravel_index(bounds.argmax(), bounds.shape)
-            below = ranks <= cut
-            choice = (~below if side else below, int(first), 1 - int(first))
-    return choice
+            event, favoured = (ranks > cut if side else ranks <= cut), int(first)
+    return event, favoured
 
 
-def _expect_bounds(
-    ranks: NDArray[np.intp], count: int, tests: int, error: float, delta: float
-) -> NDArray[np.float64]:
-    """Return the bound to expect from each cut of a ranking, of shape (2, 2, count - 1).
+def _expect_bounds(ranks: NDArray, cuts: int, tests: int, error: float, delta: float) -> NDArray:
+    """Return the bound to expect from each cut of a ranking, of shape (2, 2, cuts).
 
     Axes: the data set on which the event is likelier; below or above the cut; the cut.
     """
     runs = ranks.shape[1]
-    below = np.array([np.bincount(row, minlength=count) for row in ranks]).cumsum(axis=1)[:, :-1]
-    hits = np.stack([below, runs - below]) / runs * tests
-    bounds = [
-        _log_ratio_bound(hits[:, first], hits[:, 1 - first], tests, error, delta)
-        for first in (0, 1)
-    ]
+    below = np.array([np.bincount(row, minlength=cuts + 1).cumsum()[:-1] for row in ranks])
+    one, other = np.stack([below, runs - below], axis=1) / runs * tests
+    bounds = [_log_ratio_bound(*both, tests, error, delta) for both in ((one, other), (other, one))]
     return np.stack(bounds)
 
 
-def _rank_outputs(outputs: Outputs) -> Iterator[NDArray[np.intp]]:
+def _rank_outputs(outputs: Outputs) -> Iterator[NDArray]:
     """Yield several ways to rank all outputs, each an integer array of shape (2, trials)."""
-    structures, learn = outputs.structures, outputs.learn
+    structures = outputs.structures
+    learn, _, _ = _split_runs(structures.shape[1])
     yield _rank_cells(structures, learn)
     yield _rank_cells(outputs.identities, learn)
     seen = np.bincount(structures[:, learn].ravel(), minlength=int(structures.max()) + 1)
     order = np.argsort(-seen, kind="stable")
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
+    places = np.argsort(order)
     # Each common structure has a cell of its own beyond all the bins; the rare ones share one.
     others = _EVERY_VALUE + 1 + np.minimum(places, _STRUCTURES)[structures]
     for structure in order[:_STRUCTURES].tolist():
@@ -419,8 +389,8 @@ def _rank_outputs(outputs: Outputs) -> Iterator[NDArray[np.intp]]:
 
 
 def _rank_by_numbers(
-    matrix: NDArray, inside: NDArray[np.bool_], others: NDArray[np.intp], learn: slice
-) -> Iterator[NDArray[np.intp]]:
+    matrix: NDArray, inside: NDArray, others: NDArray, learn: slice
+) -> Iterator[NDArray]:
     """Yield rankings by each coordinate of one structure, and by learned scores of them all."""
     learned = np.zeros(inside.shape, dtype=bool)
     learned[:, learn] = True
@@ -444,28 +414,26 @@ def _rank_by_numbers(
             yield _rank_cells(cells, learn)
 
 
-def _fill_cells(
-    labels: NDArray[np.intp], inside: NDArray[np.bool_], others: ArrayLike
-) -> NDArray[np.intp]:
+def _fill_cells(labels: NDArray, inside: NDArray, others: ArrayLike) -> NDArray:
     """Return the labels in their places inside, and those of the others elsewhere."""
     cells = np.full(inside.shape, others)
     cells[inside] = labels
     return cells
 
 
-def _log_ratios(cells: NDArray[np.intp], learn: slice) -> NDArray[np.float64]:
+def _log_ratios(cells: NDArray, learn: slice) -> NDArray:
     """Estimate the log-likelihood ratio of every cell from the runs set aside to learn from."""
     count = int(cells.max()) + 1
     first, second = (np.bincount(row[learn], minlength=count) for row in cells)
     return np.log((first + 0.5) / (second + 0.5))
 
 
-def _rank_cells(cells: NDArray[np.intp], learn: slice) -> NDArray[np.intp]:
+def _rank_cells(cells: NDArray, learn: slice) -> NDArray:
     """Replace each cell by the rank of its ratio; cells of one ratio are interchangeable."""
     return np.unique(_log_ratios(cells, learn), return_inverse=True)[1][cells]
 
 
-def _label_repeats(column: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _label_repeats(column: NDArray, learned: NDArray) -> NDArray:
     """Return labels by exact bits for values that came twice while learning; others share one."""
     bits = column.view(np.uint64)
     values, counts = np.unique(bits[learned], return_counts=True)
@@ -474,7 +442,7 @@ def _label_repeats(column: NDArray[np.float64], learned: NDArray[np.bool_]) -> N
     return np.where(values[places] == bits, places, len(values) - 1)
 
 
-def _bin_values(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _bin_values(values: NDArray, learned: NDArray) -> NDArray:
     """Return bin numbers from low to high: each value its own while few, else quantiles.
 
     NaN is above all numbers, in a bin without them.
@@ -489,9 +457,7 @@ def _bin_values(values: NDArray[np.float64], learned: NDArray[np.bool_]) -> NDAr
     return np.searchsorted(edges, values) + np.isnan(values)
 
 
-def _select_columns(
-    matrix: NDArray, learned: NDArray[np.bool_], first: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _select_columns(matrix: NDArray, learned: NDArray, first: NDArray) -> NDArray:
     """Return the columns that vary, as floats; of many, those whose means differ most."""
     bits = np.ascontiguousarray(matrix[learned], dtype=float).view(np.uint64)
     columns = matrix[:, (bits != bits[0]).any(axis=0)]
@@ -504,7 +470,7 @@ def _select_columns(
     return np.asfortranarray(columns, dtype=float)
 
 
-def _scale_columns(values: NDArray, reference: NDArray) -> NDArray[np.float64]:
+def _scale_columns(values: NDArray, reference: NDArray) -> NDArray:
     """Centre and scale columns by their middle half, so that no outlier or infinity rules them."""
     values, reference = (
         np.nan_to_num(given.astype(float), posinf=1e300, neginf=-1e300)
@@ -515,9 +481,7 @@ def _scale_columns(values: NDArray, reference: NDArray) -> NDArray[np.float64]:
     return np.clip(values / spread - middle / spread, -100.0, 100.0)
 
 
-def _score_linearly(
-    columns: NDArray[np.float64], learned: NDArray[np.bool_], first: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _score_linearly(columns: NDArray, learned: NDArray, first: NDArray) -> NDArray:
     """Return Fisher's linear discriminant; it sees through noise that coordinates share."""
     scaled = _scale_columns(columns, columns[learned])
     ones, others = scaled[learned & first], scaled[learned & ~first]

@@ -8,14 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from dpnotes.release import (
-    ADDED_OR_REMOVED,
-    REPLACED,
-    Pair,
-    _differ,
-    _quote_value,
-    _require_list,
-)
+from dpnotes.release import ADDED_OR_REMOVED, REPLACED, Pair, _differ, _quote_value, _require_list
 
 
 def pairs_in_domain(domain: Iterable) -> list[Pair]:
@@ -111,18 +104,16 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
 def describe_difference(dataset: object, neighbour: object) -> str:
     """Return in words what two data sets differ in."""
     kind = type(dataset)
-    if kind is type(neighbour) and (kind in (list, tuple) or _has_axis(dataset, neighbour)):
-        places = [
-            i for i, both in enumerate(zip(dataset, neighbour, strict=False)) if _differ(*both)
-        ]
-        if len(places) == 1 < len(dataset) == len(neighbour):
-            one, other = (_quote_value(data[places[0]]) for data in (dataset, neighbour))
-            return f"record {places[0]} is {one} or {other}"
+    has_records = kind in (list, tuple, np.ndarray) and kind is type(neighbour)
+    if kind is np.ndarray and has_records:
+        has_records = dataset.ndim > 0 and neighbour.ndim > 0
+    if has_records and len(dataset) == len(neighbour) > 1:
+        both = zip(dataset, neighbour, strict=True)
+        differing = [(place, *pair) for place, pair in enumerate(both) if _differ(*pair)]
+        if len(differing) == 1:
+            [(place, one, other)] = differing
+            return f"record {place} is {_quote_value(one)} or {_quote_value(other)}"
     return f"{_quote_value(dataset)} and {_quote_value(neighbour)}"
-
-
-def _has_axis(*datasets: object) -> bool:
-    return all(type(data) is np.ndarray and data.ndim > 0 for data in datasets)
 
 
 def make_copier(name: str, data: object) -> Callable[[], object]:

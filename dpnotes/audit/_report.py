@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from dpnotes._checks import check_integer, check_real, check_rng
@@ -65,7 +66,7 @@ class Report(NamedTuple):
     @property
     def sentence(self) -> str:
         """What was found, and what it means."""
-        pair, claim = self.witness, _claim(self.epsilon, self.delta)
+        pair, claim = self.witness, _describe_claim(self.epsilon, self.delta)
         if self.verdict == "not refuted":
             return (
                 f"Not refuted: no event showed an epsilon above {pair.lower_bound:.2f}, and the "
@@ -116,11 +117,12 @@ class Report(NamedTuple):
         ax.plot([0, 1], [1, 0], color="0.6", linestyle=":", label="guessing")
         error = (1 - self.confidence) / len(self.pairs) / 2
         for number, pair in enumerate(self.pairs):
-            ends = _errors(pair, error)
+            seen, most = _bound_errors(pair, error)
             label = "a pair, and its errors at most" if number == 0 else None
-            ax.plot(*ends, color="C0", linewidth=1, marker="o", markevery=[0], label=label)
-            # One who never errs stands in the corner, and is seen whole.
-            ax.scatter(ends[0][0], ends[1][0], color="C0", clip_on=False, zorder=3)
+            line = {"color": "C0", "linewidth": 1, "marker": "o", "markevery": [0], "label": label}
+            ax.plot(*zip(seen, most, strict=True), **line)
+            # Drawn over the edge, because an attacker who never errs is in the corner.
+            ax.scatter(*seen, color="C0", clip_on=False, zorder=3)
         ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.set(xlabel="error of type I (probability)", ylabel="error of type II (probability)")
         ax.legend()
@@ -221,59 +223,41 @@ def report(
             f"trials must be enough to refute the claim on one of {len(pairs)} pairs: {trials} can "
             f"show an epsilon of {max(0.0, limit):.4g}, and {epsilon:.4g} is claimed"
         )
+
+    def audit_one(pair: Pair, seed: np.random.SeedSequence) -> PairReport:
+        rng = np.random.default_rng(seed)
+        found = audit_pair(mechanism, pair[:2], trials, error, delta, factory, rng)
+        event = describe_event(found.outputs, found.event)
+        return PairReport(pair.difference, found.bound, event, *found.hits, found.tests)
+
     seeds = np.random.SeedSequence(check_rng(rng).integers(2**63, size=4).tolist())
-    tasks = [
-        (mechanism, pair, trials, error, delta, factory, seed)
-        for pair, seed in zip(pairs, seeds.spawn(len(pairs)), strict=True)
-    ]
-    return Report(epsilon, delta, confidence, limit, tuple(_done(tasks, jobs)))
+    tasks = list(zip(pairs, seeds.spawn(len(pairs)), strict=True))
+    found = _run_tasks(audit_one, tasks, jobs)
+    return Report(epsilon, delta, confidence, limit, tuple(found))
 
 
-def _done(tasks: list[tuple], jobs: int) -> list[PairReport]:
+def _run_tasks(audit_one: Callable, tasks: list[tuple], jobs: int) -> list[PairReport]:
     """Do the tasks, in so many processes."""
     if jobs == 1:
-        return [_pair_report(*task) for task in tasks]
+        return [audit_one(*task) for task in tasks]
     try:
         import joblib
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "jobs above 1 need joblib: pip install dpnotes[audit]", name="joblib"
-        ) from error
-    _check_travels(tasks, jobs)
-    return joblib.Parallel(n_jobs=jobs)(joblib.delayed(_pair_report)(*task) for task in tasks)
-
-
-def _check_travels(tasks: list[tuple], jobs: int) -> None:
-    """Refuse what cannot be sent: a cluster would be waited for, for ever."""
+        message = "jobs above 1 need joblib: pip install dpnotes[audit]"
+        raise ModuleNotFoundError(message, name="joblib") from error
     import cloudpickle
 
-    try:
-        cloudpickle.dumps(tasks)
+    try:  # A cluster would wait for ever for what cannot be sent.
+        cloudpickle.dumps((audit_one, tasks))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        kind = type(tasks[0][0]).__name__
         raise TypeError(
-            f"mechanism must be one that can be sent to {jobs} processes, with its data, where "
-            f"jobs is above 1, got {kind}"
+            f"mechanism must be one that can be sent to {jobs} processes, with its data"
         ) from error
-
-
-def _pair_report(
-    mechanism: Callable,
-    pair: Pair,
-    trials: int,
-    error: float,
-    delta: float,
-    factory: bool,
-    seed: np.random.SeedSequence,
-) -> PairReport:
-    rng = np.random.default_rng(seed)
-    found = audit_pair(mechanism, pair[:2], trials, error, delta, factory, rng)
-    event = describe_event(found.outputs, found.event)
-    return PairReport(pair.difference, found.bound, event, *found.hits, found.tests)
+    return joblib.Parallel(n_jobs=jobs)(joblib.delayed(audit_one)(*task) for task in tasks)
 
 
 def check_pairs(pairs: Iterable[tuple]) -> list[Pair]:
-    """Return the pairs with their words, or refuse what is none or cannot be copied."""
+    """Return the pairs with their words, or refuse those that are not pairs or cannot be copied."""
     checked = [_check_pair(pair) for pair in _require_list("pairs", pairs)]
     if not checked:
         raise ValueError("pairs must hold at least one pair of data sets, got none")
@@ -285,16 +269,16 @@ def _check_pair(pair: Sequence) -> Pair:
         raise TypeError(f"pairs must hold tuples of two data sets, got {type(pair).__name__}")
     if len(pair) not in (2, 3):
         raise ValueError(f"pairs must hold tuples of two data sets, one has {len(pair)} entries")
-    dataset, neighbour, *words = pair
-    if words and not isinstance(words[0], str):
-        kind = type(words[0]).__name__
-        raise TypeError(f"pairs must say in a string what differs, got {kind}")
-    for data in (dataset, neighbour):
+    for data in pair[:2]:
         make_copier("pairs", data)
-    return Pair(dataset, neighbour, *(words or [describe_difference(dataset, neighbour)]))
+    difference = pair[2] if len(pair) == 3 else describe_difference(*pair)
+    if not isinstance(difference, str):
+        kind = type(difference).__name__
+        raise TypeError(f"pairs must say in a string what differs, got {kind}")
+    return Pair(*pair[:2], difference)
 
 
-def _claim(epsilon: float, delta: float) -> str:
+def _describe_claim(epsilon: float, delta: float) -> str:
     """Return what a claim says of every event."""
     factor = f"{math.exp(epsilon):,.4g}" if epsilon < 700 else f"exp({epsilon:.4g})"
     besides = f", and a probability of {delta:.4g} besides" if delta else ""
@@ -304,13 +288,9 @@ def _claim(epsilon: float, delta: float) -> str:
     )
 
 
-def _errors(pair: PairReport, error: float) -> tuple[list[float], list[float]]:
-    """Return the errors of both types that were seen, and those that they are at most."""
+def _bound_errors(pair: PairReport, error: float) -> tuple[NDArray, NDArray]:
+    """Return the errors of both types that were seen, and what they are at most."""
     more, fewer = sorted((pair.hits, pair.neighbour_hits), reverse=True)
-    counts = fewer, pair.runs - more
-    seen = [count / pair.runs for count in counts]
-    most = [
-        betaincinv(count + 1, pair.runs - count, 1 - error) if count < pair.runs else 1.0
-        for count in counts
-    ]
-    return [seen[0], float(most[0])], [seen[1], float(most[1])]
+    counts = np.array([fewer, pair.runs - more])
+    most = betaincinv(counts + 1, pair.runs - counts, 1 - error)
+    return counts / pair.runs, np.where(counts < pair.runs, most, 1.0)
