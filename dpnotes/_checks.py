@@ -32,6 +32,12 @@ def check_probability(name: str, value: float) -> float:
     )
 
 
+def check_delta(delta: float) -> float:
+    """Return `delta` as a float, or refuse it: it must lie in [0, 1)."""
+    allowed = "a number in [0, 1)"
+    return check_real("delta", delta, low=0.0, high=1.0, high_open=True, allowed=allowed)
+
+
 def check_real(
     name: str,
     value: float,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpnotes._checks import check_epsilon, check_real
+from dpnotes._checks import check_delta, check_epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,7 @@ neighbours='one record replaced')
         """Check every field and keep the numbers as plain floats."""
         if isinstance(self.value, bool | np.bool_) or not isinstance(self.value, Real):
             raise TypeError(f"value must be a real number, got {type(self.value).__name__}")
-        delta = check_real(
-            "delta", self.delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
-        )
+        delta = check_delta(self.delta)
         for name in ("mechanism", "neighbours"):
             _check_words(name, getattr(self, name))
         # A frozen dataclass can only be normalised underneath its own guard.

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +14,6 @@ _DIGITS = 1e-13  # how far off a distribution function or a log-density may be, 
 _TAIL = 1e-60  # the probability beyond which nobody looks
 _SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits, and then it is 0
 _STEPS = 2.0 ** np.arange(-40, 300)
-_HALVINGS = 2000
 _GRID = np.linspace(0, 1, 65)
 
 
@@ -182,8 +180,7 @@ def _measure(density: _Density, start: float, end: float) -> tuple[float, float]
     return max(0.0, large - small), _DIGITS * (large + small) + _SMALLEST
 
 
-@dataclass(frozen=True)
-class _Loss:
+class _Loss(NamedTuple):
     """The log-ratio of two densities, and how far off its digits may be."""
 
     first: _Density
@@ -253,10 +250,7 @@ def _find_last(holds: Callable[[float], bool], start: float, end: float) -> floa
         return start  # nothing lies between
     if holds(end):
         return end
-    for _ in range(_HALVINGS):
-        middle = start + (end - start) / 2
-        if middle in (start, end):
-            break
+    while (middle := start + (end - start) / 2) not in (start, end):
         start, end = (middle, end) if holds(middle) else (start, middle)
     return start
 

@@ -99,11 +99,7 @@ def exact_delta(
     """
     rows = _check_distribution(output_distribution)
     epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
-    excesses = (
-        _largest_excess(*both, epsilon)
-        for pair in _rows_of_pairs(rows, neighbours)
-        for both in (pair, pair[::-1])
-    )
+    excesses = [_largest_excess(*pair, epsilon) for pair in _rows_of_pairs(rows, neighbours)]
     # Rows may sum to a little more than 1.
     return min(max(excesses, default=0.0), 1.0)
 
@@ -155,7 +151,7 @@ def trade_off(
         raise ValueError("type_one_error must hold numbers in [0, 1]")
     curve = np.asarray(1 - errors)
     for pair in _rows_of_pairs(rows, neighbours):
-        for first, second in zip(*map(np.concatenate, (pair, pair[::-1])), strict=True):
+        for first, second in zip(*pair, strict=True):
             np.minimum(curve, _between(*_corners(first, second), errors), out=curve)
     return curve
 
@@ -215,11 +211,12 @@ def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np
 def _rows_of_pairs(
     rows: NDArray, neighbours: Iterable[tuple[int, int]] | None
 ) -> Iterator[tuple[NDArray, NDArray]]:
-    """Yield both sides of the pairs to compare, a block at a time; None stands for all pairs."""
+    """Yield both sides of the pairs, in both directions, a block at a time; None is all pairs."""
     if neighbours is None:
         pairs = np.column_stack(np.triu_indices(len(rows), 1))
     else:
         pairs = _check_pairs(neighbours, len(rows))
+    pairs = np.concatenate([pairs, pairs[:, ::-1]])
     block = max(1, _PAIR_BLOCK // (2 * rows.shape[1]))
     for start in range(0, len(pairs), block):
         first, second = pairs[start : start + block].T

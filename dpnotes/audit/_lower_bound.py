@@ -5,17 +5,17 @@ runs ranks the outputs, another one chooses an event, and the last one, unseen b
 """
 
 import copy
-import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from dpnotes._checks import check_flag, check_integer, check_probability, check_real, check_rng
+from dpnotes._checks import check_delta, check_flag, check_integer, check_probability, check_rng
 from dpnotes.audit._neighbours import make_copier
 from dpnotes.audit._outputs import ALLOWED, MechanismFailed, read_exception, read_output
 
@@ -136,8 +136,8 @@ def epsilon_lower_bound(
     """
     trials, confidence, delta = check_audit(mechanism, trials, confidence, delta, factory)
     rng = check_rng(rng)
-    datasets = dataset, neighbour
-    return audit_pair(mechanism, datasets, trials, 1 - confidence, delta, factory, rng).bound
+    pair = dataset, neighbour
+    return audit_pair(mechanism, pair, trials, 1 - confidence, delta, factory, rng).bound
 
 
 def largest_certifiable_epsilon(
@@ -171,9 +171,7 @@ def largest_certifiable_epsilon(
     """
     trials = check_integer("trials", trials, low=4)
     confidence = check_probability("confidence", confidence)
-    delta = check_real(
-        "delta", delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
-    )
+    delta = check_delta(delta)
     tests = trials - trials // 2
     return float(_log_ratio_bound(tests, 0, tests, (1 - confidence) / 2, delta))
 
@@ -205,8 +203,7 @@ def check_audit(
     return int(trials), float(confidence), float(delta)
 
 
-@dataclasses.dataclass(slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What an audit of two data sets has found.
 
     `event` has shape (2, trials): which outputs are in it, a row a data set. `hits` holds, for both
@@ -271,8 +268,7 @@ def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
     return given is None or given.default in (inspect.Parameter.empty, None)
 
 
-@dataclasses.dataclass(slots=True)
-class Outputs:
+class Outputs(NamedTuple):
     """The outputs of all runs, each split into its numbers and its structure.
 
     `structures` and `identities` have shape (2, trials), a row a data set: two outputs share an
@@ -392,10 +388,8 @@ def _rank_by_numbers(
     matrix: NDArray, inside: NDArray, others: NDArray, learn: slice
 ) -> Iterator[NDArray]:
     """Yield rankings by each coordinate of one structure, and by learned scores of them all."""
-    learned = np.zeros(inside.shape, dtype=bool)
-    learned[:, learn] = True
-    learned = learned[inside]
-    first = np.repeat([True, False], inside.sum(axis=1))
+    row, run = np.nonzero(inside)
+    learned, first = (learn.start <= run) & (run < learn.stop), row == 0
     columns = _select_columns(matrix, learned, first)
     has_several = columns.shape[1] > 1
     likelihood = np.zeros(len(learned))

@@ -65,14 +65,10 @@ def read_fields(output: object) -> dict[str, object]:
 def read_exception(error: BaseException) -> Hashable:
     """Return what an observer sees of an exception: its type, its message and what it was given."""
     try:
-        message = str(error)
-    except Exception as another:
-        message = f"cannot be written: {type(another).__name__}"
-    try:
         given = _read_whole(error.args)
     except (TypeError, RecursionError):  # not an output that could be read
         given = None
-    return "raised", type(error).__name__, message, given
+    return "raised", type(error).__name__, str(error), given
 
 
 def _read_whole(item: object) -> Hashable:

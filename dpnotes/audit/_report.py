@@ -2,11 +2,10 @@
 
 import math
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from dpnotes._checks import check_integer, check_real, check_rng
@@ -115,14 +114,16 @@ class Report(NamedTuple):
         )
         ax.fill_between(one, 0, np.maximum(edge, 0), color="0.85", label="excluded by the claim")
         ax.plot([0, 1], [1, 0], color="0.6", linestyle=":", label="guessing")
+        runs = self.pairs[0].runs
+        fewer, more = np.sort([[pair.hits, pair.neighbour_hits] for pair in self.pairs]).T
+        counts = np.array([fewer, runs - more])
         error = (1 - self.confidence) / len(self.pairs) / 2
-        for number, pair in enumerate(self.pairs):
-            seen, most = _bound_errors(pair, error)
-            label = "a pair, and its errors at most" if number == 0 else None
-            line = {"color": "C0", "linewidth": 1, "marker": "o", "markevery": [0], "label": label}
-            ax.plot(*zip(seen, most, strict=True), **line)
-            # Drawn over the edge, because an attacker who never errs is in the corner.
-            ax.scatter(*seen, color="C0", clip_on=False, zorder=3)
+        most = np.where(counts < runs, betaincinv(counts + 1, runs - counts, 1 - error), 1.0)
+        lines = np.stack([counts / runs, most], axis=1)
+        labels = ["a pair, and its errors at most", *[None] * (len(self.pairs) - 1)]
+        ax.plot(*lines, "C0o-", linewidth=1, markevery=[0], label=labels)
+        # Drawn over the edge, because an attacker who never errs is in the corner.
+        ax.scatter(*lines[:, 0], color="C0", clip_on=False, zorder=3)
         ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.set(xlabel="error of type I (probability)", ylabel="error of type II (probability)")
         ax.legend()
@@ -258,24 +259,22 @@ def _run_tasks(audit_one: Callable, tasks: list[tuple], jobs: int) -> list[PairR
 
 def check_pairs(pairs: Iterable[tuple]) -> list[Pair]:
     """Return the pairs with their words, or refuse those that are not pairs or cannot be copied."""
-    checked = [_check_pair(pair) for pair in _require_list("pairs", pairs)]
+    checked = []
+    for pair in _require_list("pairs", pairs):
+        if not isinstance(pair, tuple | list):
+            raise TypeError(f"pairs must hold tuples of two data sets, got {type(pair).__name__}")
+        if len(pair) not in (2, 3):
+            raise ValueError(f"pairs must hold tuples of two data sets, got {len(pair)} entries")
+        difference = pair[2] if len(pair) == 3 else describe_difference(*pair)
+        if not isinstance(difference, str):
+            kind = type(difference).__name__
+            raise TypeError(f"pairs must say in a string what differs, got {kind}")
+        for data in pair[:2]:
+            make_copier("pairs", data)
+        checked.append(Pair(*pair[:2], difference))
     if not checked:
         raise ValueError("pairs must hold at least one pair of data sets, got none")
     return checked
-
-
-def _check_pair(pair: Sequence) -> Pair:
-    if not isinstance(pair, tuple | list):
-        raise TypeError(f"pairs must hold tuples of two data sets, got {type(pair).__name__}")
-    if len(pair) not in (2, 3):
-        raise ValueError(f"pairs must hold tuples of two data sets, one has {len(pair)} entries")
-    for data in pair[:2]:
-        make_copier("pairs", data)
-    difference = pair[2] if len(pair) == 3 else describe_difference(*pair)
-    if not isinstance(difference, str):
-        kind = type(difference).__name__
-        raise TypeError(f"pairs must say in a string what differs, got {kind}")
-    return Pair(*pair[:2], difference)
 
 
 def _describe_claim(epsilon: float, delta: float) -> str:
@@ -286,11 +285,3 @@ def _describe_claim(epsilon: float, delta: float) -> str:
         f"epsilon = {epsilon:.4g} lets no event be more than {factor} times as likely on one data "
         f"set as on its neighbour{besides}"
     )
-
-
-def _bound_errors(pair: PairReport, error: float) -> tuple[NDArray, NDArray]:
-    """Return the errors of both types that were seen, and what they are at most."""
-    more, fewer = sorted((pair.hits, pair.neighbour_hits), reverse=True)
-    counts = np.array([fewer, pair.runs - more])
-    most = betaincinv(counts + 1, pair.runs - counts, 1 - error)
-    return counts / pair.runs, np.where(counts < pair.runs, most, 1.0)

@@ -59,9 +59,7 @@ class _OutputQuotes(_Quotes):
 
     def repr_instance(self, output: object, level: int) -> str:
         if isinstance(output, BaseException):
-            message = str(output)
-            short = message if len(message) <= 60 else f"{message[:57]}..."
-            return f"the exception {type(output).__name__}: {short}"
+            return f"the exception {type(output).__name__}: {str(output)[:60]}"
         return super().repr_instance(output, level)
 
 
@@ -81,9 +79,8 @@ def _describe_one_number(outputs: Outputs, inside: NDArray[np.bool_]) -> str | N
     """Describe an event that depends on one number of the output alone."""
     structures = outputs.structures.ravel()
     for structure, matrix in outputs.numbers.items():
-        of_it = structures == structure
-        chosen = inside[of_it]
-        if chosen.all() or not chosen.any() or matrix.shape[1] > _COLUMNS:
+        chosen = inside[structures == structure]
+        if chosen.all() or chosen.sum() < inside.sum() or matrix.shape[1] > _COLUMNS:
             continue
         columns = np.array(matrix.T, dtype=float, order="C")
         found = [(number, *_find_ranges(c, chosen)) for number, c in enumerate(columns)]
@@ -91,9 +88,7 @@ def _describe_one_number(outputs: Outputs, inside: NDArray[np.bool_]) -> str | N
         if found:
             number, values, ranges = min(found, key=lambda one: len(one[2]))
             which = "the output" if len(columns) == 1 else f"number {number} of the output"
-            others = _sort_by_frequency(outputs.identities.ravel()[inside & ~of_it])[:1]
-            rest = f", or it is such as {_quote_outputs(outputs, others)}" if len(others) else ""
-            return f"{which} is {_name_ranges(values, ranges)}{rest}"
+            return f"{which} is {_name_ranges(values, ranges)}"
     return None
 
 
