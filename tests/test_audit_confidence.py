@@ -91,15 +91,6 @@ class BornWithACoin:
         return truth ^ self.flips
 
 
-class Shared(Memoized):
-    """Share what it keeps with all that are ever built."""
-
-    everybody = None
-
-    def __init__(self):
-        self.kept = type(self).everybody
-
-
 GAUSSIAN = stats.norm.cdf(-0.5) - math.e * stats.norm.cdf(-1.5)
 CLAIMS = [
     # mechanism, delta, whether it is a factory
@@ -165,14 +156,6 @@ def test_a_mechanism_with_memory_is_accused_unless_it_is_built_for_every_run():
     )
     assert stats.binom.ppf(0.001, audits, 5 / 8) <= kept <= stats.binom.ppf(0.999, audits, 5 / 8)
     assert accused(AtLog3, 0.0, True, audits=audits, claim=claim) <= most(audits, 0.95)
-
-
-def test_memory_outside_of_what_is_built_is_not_built_anew():
-    def audit(seed):
-        Shared.everybody = {}
-        return epsilon_lower_bound(Shared, 0, 1, trials=100, factory=True, rng=seed)
-
-    assert sum(audit(seed) > 1 for seed in range(40)) > most(40, 0.95)
 
 
 @pytest.mark.parametrize("build", [BornWithACoin, functools.partial(Memoized)])

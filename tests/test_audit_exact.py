@@ -9,20 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
+from test_audit import laws
 
 from dpnotes.audit import _exact, exact_delta, exact_epsilon, trade_off
 
 GRID = np.linspace(0, 1, 41)
-
-
-@st.composite
-def laws(draw):
-    columns = draw(st.integers(1, 5))
-    entry = st.one_of(
-        st.sampled_from([0.0, -0.0, 5e-324, 1e-300, 1e-17, 0.1]), st.floats(0, 1 / columns)
-    )
-    row = st.lists(entry, min_size=columns - 1, max_size=columns - 1)
-    return [[*free, 1 - math.fsum(free)] for free in draw(st.lists(row, min_size=1, max_size=3))]
 
 
 def best_attacker(rows, pairs, error):

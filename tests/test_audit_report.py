@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 from scipy import stats
+from test_audit import hole_in_the_middle
 
 from dpnotes.audit import (
-    Report,
     _report,
     _wording,
     epsilon_lower_bound,
@@ -103,12 +103,6 @@ def test_the_pair_on_which_a_mechanism_is_broken_is_found_and_named():
     assert found.witness.difference == "record 3 replaced by 1"
     assert [pair.lower_bound > 1 for pair in found.pairs] == [False, False, False, True]
     assert found.lower_bound == found.witness.lower_bound <= 2
-
-
-def test_a_mechanism_that_keeps_its_claim_is_not_refuted():
-    found = report(count, 1.0, pairs_by_replacement(ZEROS, [0, 1]), trials=4000, rng=1)
-    assert found.verdict == "not refuted"
-    assert 0.6 < found.lower_bound <= 1
 
 
 @pytest.mark.claim("audit.report", kind="simulation with its error")
@@ -229,11 +223,6 @@ def fails(truth):
     raise KeyError(f"no {truth}")
 
 
-def hole(truth, *, rng):
-    place = rng.uniform(-1, 1)
-    return math.copysign(0.3 + 0.7 * abs(place), place) if truth else place
-
-
 def leaks_in_one(truth, *, rng):
     noisy = rng.normal(size=4)
     noisy[2] = truth if rng.random() < 0.3 else noisy[2]
@@ -271,14 +260,16 @@ def test_an_output_is_named_as_it_was(mechanism, words):
     assert f"the output is {words}" in {pair.event for pair in found.pairs}
 
 
-def test_an_output_that_changes_later_is_named_as_it_was():
-    kept = np.zeros(1)
+def test_an_output_that_changes_later_is_read_and_named_as_it_was():
+    kept = []
 
     def mechanism(truth):
-        kept[0] = truth
-        return kept
+        for output in kept[-1:]:
+            output[0] = 9
+        kept.append([truth])
+        return kept[-1]
 
-    assert told_apart(mechanism) in ("the output is an array [0]", "the output is an array [1]")
+    assert told_apart(mechanism) in ("the output is [0]", "the output is [1]")
 
 
 def test_outputs_of_a_kind_that_tells_are_named_by_examples():
@@ -294,7 +285,7 @@ def test_outputs_of_a_kind_that_tells_are_named_by_examples():
 def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
     event = told_apart(lambda truth, *, rng: 3 * truth + rng.normal())
     assert re.fullmatch(r"the output is at (least|most) \d\.\d+", event)
-    assert told_apart(hole, 2000).startswith("the output is from -0.")
+    assert told_apart(hole_in_the_middle, 2000).startswith("the output is from -0.")
     assert "an array [" in told_apart(lambda truth, *, rng: truth + rng.normal(size=1000), 100)
     event = told_apart(leaks_in_one, 2000)
     assert event in ("number 2 of the output is 0.0", "number 2 of the output is 1.0")
@@ -343,9 +334,7 @@ def test_values_are_put_into_words(column, chosen, words):
     [
         (([0, 1], [0, 2]), "record 1 is 1 or 2"),
         ((np.arange(50), np.arange(50) + (np.arange(50) == 30)), "record 30 is 30 or 31"),
-        ((0, 1), "0 and 1"),
         (([0], [1]), "[0] and [1]"),
-        (([0, 1], [1, 0]), "[0, 1] and [1, 0]"),
         ((np.array(1), np.array(2)), "array(1) and array(2)"),
         (("a" * 200, "b"), None),
     ],
@@ -420,9 +409,3 @@ def test_the_grey_region_is_what_the_claim_excludes():
     exact = np.maximum(1 - 0.01 - math.e * one, (1 - 0.01 - one) / math.e)
     assert two == pytest.approx(exact, abs=1e-12)
     assert len(one) > 400
-
-
-def test_nobody_changes_a_report():
-    with pytest.raises(AttributeError):
-        broken().epsilon = 3.0
-    assert isinstance(broken(), Report)

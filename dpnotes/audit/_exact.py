@@ -51,10 +51,7 @@ def exact_epsilon(
     rows = _check_distribution(output_distribution)
     if neighbours is None:
         return _largest_loss(rows.max(axis=0), rows.min(axis=0))
-    return max(
-        _largest_loss(np.maximum(first, second), np.minimum(first, second))
-        for first, second in _rows_of_pairs(rows, neighbours)
-    )
+    return max(_largest_loss(*pair) for pair in _rows_of_pairs(rows, neighbours))
 
 
 def exact_delta(
@@ -181,8 +178,7 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
         )
     improper = ~((rows >= 0) & (rows <= 1 + _SUM_TOLERANCE))
     if improper.any():
-        row, column = np.argwhere(improper)[0]
-        value = rows[row, column]
+        row, value = np.argwhere(improper)[0][0], rows[improper][0]
         raise ValueError(f"{name} must hold probabilities in [0, 1], row {row} has {value}")
     sums = rows.sum(axis=1)
     row = np.abs(sums - 1).argmax()
@@ -224,9 +220,9 @@ def _rows_of_pairs(
 
 
 def _largest_loss(high: NDArray, low: NDArray) -> float:
-    """Return the largest log(high / low), where high > 0."""
-    possible = high > 0
-    return float(_losses(high[possible], low[possible]).max())
+    """Return the largest log(high / low), or 0 where no high is above its low."""
+    above = high > low
+    return float(_losses(high[above], low[above]).max(initial=0.0))
 
 
 def _largest_excess(first: NDArray, second: NDArray, epsilon: float) -> float:
@@ -240,7 +236,7 @@ def _largest_excess(first: NDArray, second: NDArray, epsilon: float) -> float:
 
 
 def _losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
-    """Return log(high / low) for 0 < high and 0 <= low <= high, infinite where low is 0."""
+    """Return log(high / low) for 0 <= low < high, infinite where low is 0."""
     with np.errstate(divide="ignore"):
         loss = np.log(high) - np.log(low)
     # Close probabilities cancel in a difference of logarithms; distant ones overflow in a ratio.

@@ -103,10 +103,9 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
 
 def describe_difference(dataset: object, neighbour: object) -> str:
     """Return in words what two data sets differ in."""
-    kind = type(dataset)
-    has_records = kind in (list, tuple, np.ndarray) and kind is type(neighbour)
-    if kind is np.ndarray and has_records:
-        has_records = dataset.ndim > 0 and neighbour.ndim > 0
+    kinds = {type(dataset), type(neighbour)}
+    has_axis = kinds == {np.ndarray} and dataset.ndim > 0 and neighbour.ndim > 0
+    has_records = has_axis or kinds in ({list}, {tuple})
     if has_records and len(dataset) == len(neighbour) > 1:
         both = zip(dataset, neighbour, strict=True)
         differing = [(place, *pair) for place, pair in enumerate(both) if _differ(*pair)]
