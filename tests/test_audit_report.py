@@ -278,8 +278,8 @@ def test_outputs_of_a_kind_that_tells_are_named_by_examples():
 
     found = report(another_type, 0.1, [(0, 1), (1, 0)], trials=400, rng=0)
     for start in ("np.float64(", ""):
-        words = rf"the output is such as {re.escape(start)}-?\d\.\d+\)?"
-        assert any(re.fullmatch(words, pair.event) for pair in found.pairs)
+        words = rf"the output is such as {re.escape(start)}-?\d\.\d+"
+        assert any(re.match(words, pair.event) for pair in found.pairs)
 
 
 def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import as_numbers, check_real
 
-_DIGITS = 1e-13  # how far off a distribution function or a log-density may be, as a share of it
-_TAIL = 1e-60  # the probability beyond which nobody looks
-_SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits, and then it is 0
+_DIGITS = 1e-13  # the relative error allowed to a distribution function or a log-density
+_TAIL = 1e-60  # a tail with less probability than this is not looked at
+_SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits, and then underflows
 _STEPS = 2.0 ** np.arange(-40, 300)
 _GRID = np.linspace(0, 1, 65)
 
@@ -118,8 +118,8 @@ def density_delta(
     points = np.unique(as_numbers("turning_points", turning_points))
     if points.size == 0 or not np.isfinite(points).all():
         raise ValueError("turning_points must be finite numbers, at least one")
-    ends = as_numbers("limits", limits) if limits is not None else np.full(2, math.nan)
-    if limits is not None and (ends.shape != (2,) or np.isnan(ends).any()):
+    ends = as_numbers("limits", (math.nan, math.nan) if limits is None else limits)
+    if ends.shape != (2,) or (limits is not None and np.isnan(ends).any()):
         raise ValueError("limits must be two numbers, finite or infinite")
     for name, given in (("distribution", distribution), ("neighbour", neighbour)):
         _check_density(name, given, points)
@@ -158,18 +158,13 @@ def _bound_delta(
             upper += (most + off) * -math.expm1(-piece.slack)
             continue
         other, other_off = _measure(second, piece.start, piece.end)
-        excess = _subtract_scaled(most, other, epsilon)
+        # In logarithms, because exp(epsilon) other could overflow.
+        rest = epsilon + math.log(other) - math.log(most) if most and other else -math.inf
+        excess = most * -math.expm1(min(rest, 0.0))
         doubt = off + float(np.exp(epsilon + np.log(other_off)))
         lower += max(0.0, excess - doubt)
         upper += min(most + off, excess + doubt)
     return Bounds(min(float(lower), 1.0), min(float(upper), 1.0))
-
-
-def _subtract_scaled(most: float, other: float, epsilon: float) -> float:
-    """Return the positive part of most - exp(epsilon) other, whose second term could overflow."""
-    if most == 0 or other == 0:
-        return most
-    return most * -math.expm1(min(epsilon + math.log(other) - math.log(most), 0.0))
 
 
 def _measure(density: _Density, start: float, end: float) -> tuple[float, float]:
@@ -245,9 +240,9 @@ def _cut_interval(loss: _Loss, start: float, end: float, epsilon: float) -> Iter
 
 
 def _find_last(holds: Callable[[float], bool], start: float, end: float) -> float:
-    """Return a point at which something holds, as far from the start as halving finds one."""
+    """Return the farthest point from the start at which something holds, found by halving."""
     if not holds(start):
-        return start  # nothing lies between
+        return start
     if holds(end):
         return end
     while (middle := start + (end - start) / 2) not in (start, end):
@@ -258,7 +253,7 @@ def _find_last(holds: Callable[[float], bool], start: float, end: float) -> floa
 def _judge_tail(loss: _Loss, places: NDArray, limit: float, epsilon: float) -> tuple[bool, float]:
     """Say whether all losses beyond the last place are above epsilon, and else how far they go."""
     losses, doubts = loss(places[[0, -1]])
-    if math.isnan(limit):  # a loss that falls outwards goes on to fall; one that rises, to rise
+    if math.isnan(limit):  # the loss is monotone out here: it goes on to fall, or to rise
         limit = -math.inf if losses[0] - losses[1] > doubts.sum() else math.inf
     if losses[1] - doubts[1] >= epsilon and limit >= epsilon:
         return True, 0.0

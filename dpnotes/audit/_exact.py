@@ -170,8 +170,7 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"{name} must hold probabilities in [0, 1], one is far above") from None
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold real numbers") from error
-    rounded = given.dtype != rows.dtype
-    if rounded and (small := (np.abs(rows) < _SMALLEST) & (given != 0)).any():
+    if given.dtype != rows.dtype and (small := (np.abs(rows) < _SMALLEST) & (given != 0)).any():
         raise ValueError(
             f"{name} must hold probabilities that a float can hold with all its digits, "
             f"row {small.any(axis=1).argmax()} has a smaller one"

@@ -19,10 +19,10 @@ from dpnotes._checks import check_delta, check_flag, check_integer, check_probab
 from dpnotes.audit._neighbours import make_copier
 from dpnotes.audit._outputs import ALLOWED, MechanismFailed, read_exception, read_output
 
-_EVERY_VALUE = 256  # up to so many distinct numbers, each is a bin of its own
-_COLUMNS = 32  # coordinates of an array output that are looked at one by one
-_STRUCTURES = 4  # kinds of output whose numbers are looked at
-_CAUTION = 30  # the best of many events looks better than it is: choose at a smaller error
+_EVERY_VALUE = 256  # with fewer distinct numbers, each has a bin of its own
+_COLUMNS = 32  # coordinates of an output that are ranked one by one
+_STRUCTURES = 4  # structures whose numbers are ranked: the most common ones
+_CAUTION = 30  # choose at a smaller error, because the best of many events looks too good
 
 
 def epsilon_lower_bound(
@@ -48,7 +48,7 @@ def epsilon_lower_bound(
     dataset, neighbour : object
         Two neighbouring data sets. Each run is given a copy of its own.
     trials : int
-        Runs on each of the two. `largest_certifiable_epsilon` says how far so many can see.
+        Runs on each of the two. `largest_certifiable_epsilon` says how large a bound they can give.
     confidence : float, default 0.95
         Probability with which the bound holds.
     delta : float, default 0.0
@@ -99,16 +99,16 @@ def epsilon_lower_bound(
     output, of a coordinate, or of a learned score of all coordinates. A quarter of the runs ranks,
     another one cuts. For arrays of over 32 numbers the 32 whose means differ most are looked at.
 
-    Outputs are numbers, strings, None, arrays, tuples, lists, sets, dicts and dataclasses such as a
-    `Release`, of exactly these types: a subclass could say one thing to the audit and another to
-    everybody else. The type of an output, a NaN, the sign of a zero and an exception (its type, its
-    message and what it was given), an exit included, are part of what an observer sees, and so of
-    the output. The runs come in random order and share one generator: a mechanism that copies the
-    generator it is given repeats itself, and is found out. A bound of 0 proves nothing: it is a
-    lower bound.
+    Outputs are numbers, strings, None, arrays of numbers or strings, tuples, lists, sets, dicts and
+    dataclasses such as a `Release`, of exactly these types: a subclass could show one value to the
+    audit and another to everybody else. Convert anything else, such as a `Fraction`, first. The
+    type of an output, a NaN, the sign of a zero and an exception (its type, its message and what it
+    was given), an exit included, are part of what an observer sees, and so of the output. The runs
+    come in random order and share one generator: a mechanism that copies the generator it is given
+    repeats itself, and is found out. A bound of 0 proves nothing: it is a lower bound.
 
-    Whoever does not trust the mechanism hands over ``in_a_process(mechanism)``: code that runs in
-    this process could reach whatever the audit holds.
+    For code that you do not trust, pass ``in_a_process(mechanism)``: code that runs in this process
+    can reach and change whatever the audit holds.
 
     Examples
     --------
@@ -136,14 +136,14 @@ def epsilon_lower_bound(
     """
     trials, confidence, delta = check_audit(mechanism, trials, confidence, delta, factory)
     rng = check_rng(rng)
-    pair = dataset, neighbour
-    return audit_pair(mechanism, pair, trials, 1 - confidence, delta, factory, rng).bound
+    run = build_for_each_run(mechanism, rng) if factory else mechanism
+    return audit_pair(run, (dataset, neighbour), trials, 1 - confidence, delta, rng).bound
 
 
 def largest_certifiable_epsilon(
     trials: int, *, confidence: float = 0.95, delta: float = 0.0
 ) -> float:
-    """Return the largest bound that `epsilon_lower_bound` can give after so many runs.
+    """Return the largest bound that `epsilon_lower_bound` can give with this many runs.
 
     Parameters
     ----------
@@ -218,17 +218,10 @@ class Finding(NamedTuple):
 
 
 def audit_pair(
-    mechanism: Callable,
-    datasets: tuple[object, object],
-    trials: int,
-    error: float,
-    delta: float,
-    factory: bool,
-    rng: np.random.Generator,
+    run: Callable, pair: tuple, trials: int, error: float, delta: float, rng: np.random.Generator
 ) -> Finding:
     """Run the mechanism, choose an event on one half of the runs, and test it on the other."""
-    run_once = _build_for_each_run(mechanism, rng) if factory else mechanism
-    outputs = _collect_outputs(run_once, datasets, trials, rng)
+    outputs = _collect_outputs(run, pair, trials, rng)
     _, _, test = _split_runs(trials)
     tests = test.stop - test.start
     event, first = _choose_event(outputs, tests, error / 2, delta)
@@ -240,7 +233,7 @@ def audit_pair(
     return Finding(bound, event, tuple(hits.tolist()), tests, outputs)
 
 
-def _build_for_each_run(factory: Callable, rng: np.random.Generator) -> Callable:
+def build_for_each_run(factory: Callable, rng: np.random.Generator) -> Callable:
     """Return a function that builds a mechanism, and runs it once."""
     given = {"rng": rng}
     options = given if takes_rng(factory, 0) else {}
@@ -363,8 +356,8 @@ def _expect_bounds(ranks: NDArray, cuts: int, tests: int, error: float, delta: f
     runs = ranks.shape[1]
     below = np.array([np.bincount(row, minlength=cuts + 1).cumsum()[:-1] for row in ranks])
     one, other = np.stack([below, runs - below], axis=1) / runs * tests
-    bounds = [_log_ratio_bound(*both, tests, error, delta) for both in ((one, other), (other, one))]
-    return np.stack(bounds)
+    both = (one, other), (other, one)
+    return np.stack([_log_ratio_bound(*hits, tests, error, delta) for hits in both])
 
 
 def _rank_outputs(outputs: Outputs) -> Iterator[NDArray]:
@@ -444,9 +437,8 @@ def _bin_values(values: NDArray, learned: NDArray) -> NDArray:
     known = np.sort(values[learned])
     edges = np.unique(known)
     if len(edges) >= _EVERY_VALUE:
-        even = np.linspace(0, 1, 65)[1:-1]
         tail = 0.5 ** np.arange(7, max(8, math.log2(len(known)) - 2))
-        levels = np.concatenate([tail, even, 1 - tail])
+        levels = np.concatenate([tail, np.linspace(0, 1, 65)[1:-1], 1 - tail])
         edges = np.unique(known[(levels * (len(known) - 1)).astype(np.intp)])
     return np.searchsorted(edges, values) + np.isnan(values)
 

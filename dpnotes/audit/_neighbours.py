@@ -52,14 +52,6 @@ def pairs_by_replacement(records: Sequence | np.ndarray, values: Iterable) -> li
     list of Pair
         A pair for each record and each value that differs from it.
 
-    Raises
-    ------
-    ValueError
-        If there are no records or no values, if a value does not fit into the array, or if each
-        record has the only value already.
-    TypeError
-        If the records are no list, tuple or array.
-
     Examples
     --------
     >>> for pair in pairs_by_replacement([0, 1], values=[0, 1]):
@@ -118,8 +110,6 @@ def describe_difference(dataset: object, neighbour: object) -> str:
 def make_copier(name: str, data: object) -> Callable[[], object]:
     """Return a function that makes a new copy of the data at each call, or refuse the data."""
     kind = type(data)
-    if kind is np.ndarray and not data.dtype.hasobject:
-        return partial(data.copy(order="K").copy, "K")
     try:
         pickled = pickle.dumps(data, protocol=5)
         if type(pickle.loads(pickled)) is kind:

@@ -15,10 +15,8 @@ ALLOWED = (
 )
 EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 SCALARS = frozenset(np.sctypeDict.values())
-_FLOATS = frozenset([float, np.float64, np.float32, np.float16])
-_INTEGERS = frozenset(
-    [bool, int, np.bool_, *(np.dtype(c).type for c in np.typecodes["AllInteger"])]
-)
+_FLOATS = {float, np.float64, np.float32, np.float16}
+_INTEGERS = {bool, int, *(kind for kind in SCALARS if np.dtype(kind).kind in "biu")}
 
 
 class MechanismFailed(RuntimeError):  # noqa: N818

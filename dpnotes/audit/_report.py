@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from dpnotes._checks import check_integer, check_real, check_rng
-from dpnotes.audit._lower_bound import audit_pair, check_audit, largest_certifiable_epsilon
+from dpnotes.audit import _lower_bound
 from dpnotes.audit._neighbours import describe_difference, make_copier
 from dpnotes.audit._wording import describe_event
 from dpnotes.release import Pair, _require_list
@@ -37,7 +37,7 @@ class PairReport(NamedTuple):
 class Report(NamedTuple):
     """The claim, what was tried, and what came out, as `report` returns them.
 
-    `limit` is the largest lower bound that so many runs could have given. All lower bounds hold at
+    `limit` is the largest lower bound that this many runs can give. All lower bounds hold at
     once, with probability `confidence`.
     """
 
@@ -96,7 +96,7 @@ class Report(NamedTuple):
         return frame.assign(lower_bound=np.floor(frame.lower_bound * 1e4) / 1e4)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw each pair as an attacker: who errs less than the claim allows refutes it.
+        """Draw each pair as an attacker, who refutes the claim by erring less than it allows.
 
         An attacker says which of the two data sets it was, by whether the event happened. The two
         errors are the point; the end of its line is what they can be at most, and the claim is
@@ -214,11 +214,13 @@ def report(
     'not refuted'
     """
     epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
-    trials, confidence, delta = check_audit(mechanism, trials, confidence, delta, factory)
+    trials, confidence, delta = _lower_bound.check_audit(
+        mechanism, trials, confidence, delta, factory
+    )
     jobs = check_integer("jobs", jobs, low=1)
     pairs = check_pairs(pairs)
     error = (1 - confidence) / len(pairs)
-    limit = largest_certifiable_epsilon(trials, confidence=1 - error, delta=delta)
+    limit = _lower_bound.largest_certifiable_epsilon(trials, confidence=1 - error, delta=delta)
     if limit <= epsilon:
         raise ValueError(
             f"trials must be enough to refute the claim on one of {len(pairs)} pairs: {trials} can "
@@ -227,18 +229,18 @@ def report(
 
     def audit_one(pair: Pair, seed: np.random.SeedSequence) -> PairReport:
         rng = np.random.default_rng(seed)
-        found = audit_pair(mechanism, pair[:2], trials, error, delta, factory, rng)
+        run = _lower_bound.build_for_each_run(mechanism, rng) if factory else mechanism
+        found = _lower_bound.audit_pair(run, pair[:2], trials, error, delta, rng)
         event = describe_event(found.outputs, found.event)
         return PairReport(pair.difference, found.bound, event, *found.hits, found.tests)
 
     seeds = np.random.SeedSequence(check_rng(rng).integers(2**63, size=4).tolist())
     tasks = list(zip(pairs, seeds.spawn(len(pairs)), strict=True))
-    found = _run_tasks(audit_one, tasks, jobs)
-    return Report(epsilon, delta, confidence, limit, tuple(found))
+    return Report(epsilon, delta, confidence, limit, tuple(_run_tasks(audit_one, tasks, jobs)))
 
 
 def _run_tasks(audit_one: Callable, tasks: list[tuple], jobs: int) -> list[PairReport]:
-    """Do the tasks, in so many processes."""
+    """Audit all pairs, shared out over processes."""
     if jobs == 1:
         return [audit_one(*task) for task in tasks]
     try:
@@ -248,7 +250,7 @@ def _run_tasks(audit_one: Callable, tasks: list[tuple], jobs: int) -> list[PairR
         raise ModuleNotFoundError(message, name="joblib") from error
     import cloudpickle
 
-    try:  # A cluster would wait for ever for what cannot be sent.
+    try:  # here, because a cluster would wait for ever for what cannot be sent
         cloudpickle.dumps((audit_one, tasks))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise TypeError(

@@ -22,15 +22,12 @@ def describe_event(outputs: Outputs, event: NDArray[np.bool_]) -> str:
         return f"the output is {_quote_outputs(outputs, within)}"
     if len(without) <= _FEW:
         return f"the output is anything but {_quote_outputs(outputs, without)}"
+    examples = _quote_outputs(outputs, within[:_FEW])
     structures = outputs.structures.ravel()
     if not np.isin(structures[inside], structures[~inside]).any():
-        _, first = np.unique(structures[inside], return_index=True)
-        examples = outputs.identities.ravel()[inside][first[:_FEW]]
-        return f"the output is such as {_quote_outputs(outputs, examples)}"
-    return _describe_one_number(outputs, inside) or (
-        "a score of the output, learned from other runs, is high; it is for "
-        f"{_quote_outputs(outputs, within[:_FEW])}"
-    )
+        return f"the output is such as {examples}"
+    score = f"a score of the output, learned from other runs, is high; it is for {examples}"
+    return _describe_one_number(outputs, inside) or score
 
 
 def _sort_by_frequency(labels: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -42,9 +39,7 @@ def _sort_by_frequency(labels: NDArray[np.intp]) -> NDArray[np.intp]:
 class _OutputQuotes(_Quotes):
     """Short quotations of outputs, with the types of numbers if these tell outputs apart."""
 
-    def __init__(self, with_types: bool) -> None:
-        super().__init__()
-        self.with_types = with_types
+    with_types = False
 
     def repr1(self, output: object, level: int) -> str:
         if isinstance(output, np.generic) and self.with_types:
@@ -64,7 +59,8 @@ class _OutputQuotes(_Quotes):
 
 
 def _quote_outputs(outputs: Outputs, identities: NDArray[np.intp]) -> str:
-    quotes = _OutputQuotes(with_types=bool(outputs.structures.any()))
+    quotes = _OutputQuotes()
+    quotes.with_types = outputs.structures.any()
     return " or ".join(_quote_value(outputs.examples[label], quotes) for label in identities)
 
 

@@ -302,7 +302,6 @@ def _privacy(
             task.trials,
             share,
             task.delta,
-            False,
             rng,
         )
         event = describe_event(found.outputs, found.event)
