@@ -4,12 +4,9 @@ import bz2
 import errno
 import gzip
 import hashlib
-import importlib
 import io
-import json
+import math
 import os
-import pickle
-import runpy
 import shutil
 import socket
 import struct
@@ -17,44 +14,25 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
-import tracemalloc
-import zipfile
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpnotes import datasets
-from dpnotes.datasets import _formats, _mirrors
 
-ROOT = Path(datasets.__file__).parents[2]
+ROOT = Path(datasets.__file__).parents[1]
 PUBLISHED = datasets._catalogue()
 PAYLOAD = np.random.default_rng(0).bytes(1 << 18)
 
 
-# A web server on loopback that misbehaves as it is told. Each path has a list of behaviours, one a
-# request; the last one stays.
+# A web server on loopback, each path of which misbehaves as it is told.
 
 
 def serves(handler, body):
-    """Send the file, or the rest of it where a range is asked for."""
-    asked = handler.headers.get("Range")
-    start = int(asked[len("bytes=") : -1]) if asked else 0
-    if asked and start >= len(body):
-        return handler.reply(416, b"")
-    if start:
-        span = f"bytes {start}-{len(body) - 1}/{len(body)}"
-        return handler.reply(206, body[start:], {"Content-Range": span})
-    return handler.reply(200, body)
-
-
-def ignores_ranges(handler, body):
     handler.reply(200, body)
 
 
@@ -66,10 +44,6 @@ def sends_other_bytes(handler, body):
     handler.reply(200, bytes(len(body)))
 
 
-def sends_other_bytes_then_breaks_off(handler, body):
-    handler.reply(200, bytes(len(body)), sent=len(body) // 2)
-
-
 def breaks_off(handler, body):
     handler.reply(200, body, sent=len(body) // 2)
 
@@ -77,23 +51,6 @@ def breaks_off(handler, body):
 def stalls(handler, body):
     handler.reply(200, body, sent=len(body) // 2)
     handler.server.released.wait(30)
-
-
-def waits_to_be_released(handler, body):
-    handler.server.released.wait(30)
-    handler.reply(200, body)
-
-
-def drips(handler, body, start=0):
-    handler.reply(200, body, sent=start)
-    for i in range(start, start + 300):
-        if handler.server.released.wait(0.01):
-            return
-        handler.wfile.write(body[i : i + 1])
-
-
-def drips_in_the_end(handler, body):
-    drips(handler, body, start=len(body) // 2)
 
 
 def never_ends(handler, body):
@@ -108,9 +65,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         with server.guard:
-            server.requests[self.path].append(self.headers.get("Range"))
-            script = server.behaviours[self.path]
-            behave = script.pop(0) if len(script) > 1 else script[0]
+            server.requests.append(self.path)
+        behave = server.behaviours[self.path]
         # A client that has had enough hangs up.
         with suppress(ConnectionError):
             behave(self, server.files[self.path])
@@ -132,8 +88,8 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.files, server.guard, server.surplus = {}, threading.Lock(), 0
-    server.behaviours = defaultdict(lambda: [serves])
-    server.requests, server.released = defaultdict(list), threading.Event()
+    server.behaviours = defaultdict(lambda: serves)
+    server.requests, server.released = [], threading.Event()
     server.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -158,13 +114,12 @@ def no_other_network(monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty machine: no DPNOTES_DATA, nothing shipped, nothing cached, no patience."""
+    """An empty machine: no DPNOTES_DATA, nothing shipped, nothing cached."""
     folder = tmp_path / "cache"
     monkeypatch.delenv("DPNOTES_DATA", raising=False)
     monkeypatch.setattr(datasets, "_SHIPPED", tmp_path / "shipped")
     monkeypatch.setattr(datasets, "_cache_folder", lambda: folder)
-    monkeypatch.setattr(_mirrors, "_PAUSE", 0.0)
-    monkeypatch.setattr(_mirrors, "_TIMEOUT", (5, 0.3))
+    monkeypatch.setattr(datasets, "_TIMEOUT", (5, 0.3))
     return folder
 
 
@@ -219,9 +174,7 @@ def fetch():
 
 
 def contents(folder):
-    """Every file but the lock."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return sorted(str(path) for path in found if path.suffix != ".lock")
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 # Downloads
@@ -231,7 +184,7 @@ def test_a_download_is_stored_and_the_next_load_needs_no_network(cache, server, 
     assert fetch() == PAYLOAD
     assert contents(cache) == ["adult/blob"]
     assert datasets._load("adult", ["blob"], download=False)["blob"] == PAYLOAD
-    assert server.requests == {"/0/blob": [None]}
+    assert server.requests == ["/0/blob"]
 
 
 def test_nothing_is_fetched_unless_asked_for(cache, server, payload):
@@ -246,393 +199,57 @@ def test_what_is_absent_is_a_file_not_found(cache, payload):
         datasets.load_adult()
 
 
-@pytest.mark.parametrize("first", [is_unavailable, sends_other_bytes, breaks_off, stalls])
+FAULTS = [is_unavailable, sends_other_bytes, breaks_off, stalls, never_ends]
+
+
+@pytest.mark.parametrize("first", FAULTS)
 def test_another_mirror_makes_good_what_the_first_spoils(first, cache, server, payload):
-    server.behaviours["/0/blob"] = [first]
+    server.behaviours["/0/blob"] = first
     assert fetch() == PAYLOAD
     assert contents(cache) == ["adult/blob"]
-
-
-@pytest.mark.parametrize(
-    "first",
-    [is_unavailable, sends_other_bytes, breaks_off, stalls, sends_other_bytes_then_breaks_off],
-)
-def test_a_passing_fault_of_the_only_mirrors_is_retried(first, cache, server, payload):
-    server.behaviours["/0/blob"] = [first, serves]
-    server.behaviours["/1/blob"] = [first, serves]
-    assert fetch() == PAYLOAD
-    assert contents(cache) == ["adult/blob"]
-
-
-@pytest.mark.parametrize("fault", [breaks_off, stalls])
-def test_a_broken_download_goes_on_where_it_stopped(fault, cache, server, payload):
-    server.behaviours["/0/blob"] = [fault]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
-
-
-def test_a_server_that_ignores_ranges_sends_the_whole_file_again(cache, server, payload):
-    server.behaviours["/0/blob"] = [breaks_off]
-    server.behaviours["/1/blob"] = [ignores_ranges]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
-
-
-@pytest.mark.parametrize("announced", [{}, {"Content-Length": None}], ids=["length", "no length"])
-def test_a_part_that_begins_elsewhere_is_not_appended(announced, cache, server, payload):
-    def sends_another_part(handler, body):
-        handler.reply(
-            206, body, {"Content-Range": f"bytes 0-{len(body) - 1}/{len(body)}"} | announced
-        )
-
-    server.behaviours["/0/blob"] = [breaks_off]
-    server.behaviours["/1/blob"] = [sends_another_part]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
-
-
-def test_bytes_are_asked_for_as_they_are_so_that_ranges_count_them(cache, server, payload):
-    asked = []
-
-    def notes(handler, body):
-        asked.append(handler.headers["Accept-Encoding"])
-        serves(handler, body)
-
-    server.behaviours["/0/blob"] = [notes]
-    fetch()
-    assert asked == ["identity"]
-
-
-def test_a_file_complete_but_unfinished_is_not_fetched_again(cache, server, payload):
-    cache.mkdir()
-    (cache / "blob.part").write_bytes(PAYLOAD)
-    assert fetch() == PAYLOAD
-    assert not server.requests
-
-
-def test_a_remainder_of_another_file_is_thrown_away(cache, payload):
-    cache.mkdir()
-    (cache / "blob.part").write_bytes(bytes(len(PAYLOAD) + 1))
-    assert fetch() == PAYLOAD
 
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [
-        (is_unavailable, "503"),
-        (sends_other_bytes, "another SHA-256"),
-        (sends_other_bytes_then_breaks_off, "IncompleteRead"),
-        (stalls, "Read timed out"),
-    ],
+    list(zip(FAULTS, ["503", "hash", "Incomplete", "timed out", "more than"], strict=True)),
 )
 def test_mirrors_that_never_serve_are_each_named_with_the_reason(
-    fault, reason, cache, server, payload, monkeypatch
+    fault, reason, cache, server, payload
 ):
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 2)
-    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = [fault]
+    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = fault
     with pytest.raises(datasets.DatasetUnavailable, match=f"/0/blob: .*{reason}") as caught:
         fetch()
-    assert "/1/blob" in str(caught.value)
-    assert len(server.requests["/0/blob"]) == len(server.requests["/1/blob"]) == 2
-    assert set(contents(cache)) <= {"blob.part"}
-    assert datasets.locate("adult") is None
-
-
-def test_an_unreachable_server_is_named(cache, payload, server):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        address = f"http://127.0.0.1:{closed.getsockname()[1]}/blob"
-    payload["adult"]["downloads"]["blob"]["urls"] = [address]
-    with pytest.raises(datasets.DatasetUnavailable, match="Connection refused"):
-        fetch()
-
-
-def test_pauses_between_rounds_double(cache, server, payload, monkeypatch):
-    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = [is_unavailable]
-    pauses = []
-    monkeypatch.setattr(_mirrors, "_PAUSE", 1.0)
-    monkeypatch.setattr(_mirrors.time, "sleep", pauses.append)
-    with pytest.raises(datasets.DatasetUnavailable):
-        fetch()
-    assert pauses == [0, 1, 2, 4, 8]
-
-
-# Every header that a server may get wrong, and what is not HTTP at all.
-GARBLED = {
-    "length abc": {"Content-Length": "abc"},
-    "length negative": {"Content-Length": "-1"},
-    "length unreadable": {"Content-Length": "9" * 5000},
-    "length too long": {"Content-Length": len(PAYLOAD) + 1},
-    "length too short": {"Content-Length": len(PAYLOAD) - 1},
-    "lengths that differ": {"Content-Length": f"{len(PAYLOAD)}, 7"},
-    "packed": {"Content-Encoding": "gzip"},
-    "in chunks": {"Content-Length": None, "Transfer-Encoding": "chunked"},
-    "a long header": {"Note": "x" * 70_000},
-    "many headers": {f"Note-{i}": "x" for i in range(200)},
-}
-REDIRECTS = ["http://[::1", "http://..", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://\xff/"]
-
-
-def garbled(words):
-    if isinstance(words, dict):
-        return lambda handler, body: handler.reply(200, bytes(len(body)), words)
-    if isinstance(words, str):
-        return lambda handler, body: handler.reply(302, b"", {"Location": words})
-    return lambda handler, body: handler.wfile.write(words)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [*GARBLED.values(), *REDIRECTS, b"HTTP/9.9 what\r\n\r\n", b"\xff\xfe", b""],
-    ids=[*GARBLED, *REDIRECTS, "another protocol", "noise", "silence"],
-)
-def test_a_garbled_answer_moves_on_to_the_next_mirror(words, cache, server, payload, monkeypatch):
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    server.behaviours["/0/blob"] = [garbled(words)]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [None]
-
-
-def test_a_mirror_that_ends_early_without_a_word_is_gone_on_from(
-    cache, server, payload, monkeypatch
-):
-    def falls_silent(handler, body):
-        handler.reply(200, body, {"Content-Length": None}, sent=len(body) // 2)
-
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    server.behaviours["/0/blob"] = [falls_silent]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"]
-    shutil.rmtree(cache)
-    server.behaviours["/1/blob"] = [falls_silent]
-    with pytest.raises(datasets.DatasetUnavailable, match=r"/1/blob: broke off 131072 bytes"):
-        fetch()
-
-
-def test_a_mirror_that_spoils_what_another_goes_on_from_does_not_spoil_the_other(
-    cache, server, payload, monkeypatch
-):
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    server.behaviours["/0/blob"] = [sends_other_bytes_then_breaks_off]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-", None]
-
-
-def test_a_page_in_place_of_the_rest_leaves_what_is_held(cache, server, payload):
-    server.behaviours["/0/blob"] = [breaks_off, garbled({"Content-Length": 7})]
-    server.behaviours["/1/blob"] = [garbled({"Content-Length": 7}), serves]
-    assert fetch() == PAYLOAD
-    assert server.requests["/1/blob"] == [f"bytes={len(PAYLOAD) // 2}-"] * 2
-
-
-@pytest.mark.parametrize(
-    ("fault", "start"), [(drips, 0), (drips_in_the_end, len(PAYLOAD) // 2)], ids=["all", "the end"]
-)
-def test_a_mirror_that_drips_is_given_up_and_its_bytes_are_kept(
-    fault, start, cache, server, payload, monkeypatch
-):
-    monkeypatch.setattr(_mirrors, "_WINDOW", 0.2)
-    monkeypatch.setattr(_mirrors, "_LEAST", 40_000)
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = [fault]
-    with pytest.raises(datasets.DatasetUnavailable, match=r"sent fewer than 40000 bytes in 0\.2"):
-        fetch()
-    server.behaviours["/1/blob"] = [serves]
-    assert fetch() == PAYLOAD
-    for asked in server.requests["/1/blob"]:
-        assert start + 5 < int(asked.removeprefix("bytes=").removesuffix("-")) < start + 200
-
-
-def test_a_mirror_that_is_slow_but_not_too_slow_is_heard_out(cache, server, payload, monkeypatch):
-    def walks(handler, body):
-        handler.reply(200, body, sent=0)
-        for start in range(0, len(body), 1 << 15):
-            time.sleep(0.06)
-            handler.wfile.write(body[start : start + (1 << 15)])
-
-    monkeypatch.setattr(_mirrors, "_WINDOW", 0.3)
-    monkeypatch.setattr(_mirrors, "_LEAST", 40_000)
-    server.behaviours["/0/blob"] = [walks]
-    assert fetch() == PAYLOAD
-    assert server.requests == {"/0/blob": [None]}
-
-
-def sizes_of_downloads(monkeypatch):
-    """Return the list that every finished download will add its size to."""
-    sizes, fault = [], _mirrors._fault
-
-    def noted(partial, source):
-        sizes.append(partial.stat().st_size if partial.exists() else 0)
-        return fault(partial, source)
-
-    monkeypatch.setattr(_mirrors, "_fault", noted)
-    return sizes
-
-
-def test_no_byte_beyond_the_published_size_is_stored(cache, server, payload, monkeypatch):
-    sizes = sizes_of_downloads(monkeypatch)
-    server.behaviours["/0/blob"] = [never_ends]
-    assert fetch() == PAYLOAD
-    assert max(sizes) == len(PAYLOAD)
+    assert "/1/blob: " in str(caught.value)
+    assert server.requests == ["/0/blob", "/1/blob"]
+    assert contents(cache) == []
     assert server.surplus < 1 << 24
 
 
-def test_what_is_packed_a_thousandfold_is_not_unpacked_beyond_the_size(
-    cache, server, payload, monkeypatch
-):
-    bomb = gzip.compress(bytes(1 << 25), 1)
+def test_a_server_does_not_write_to_the_terminal(cache, server, payload):
+    def swears(handler, body):
+        handler.send_response(503, "\x1b[2J gone")
+        handler.end_headers()
 
-    def packs(handler, body):
-        handler.reply(200, bomb, {"Content-Encoding": "gzip"})
-
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    sizes = sizes_of_downloads(monkeypatch)
-    server.behaviours["/0/blob"] = [packs]
-    with at_most_memory(1 << 23):
-        assert fetch() == PAYLOAD
-    assert max(sizes) == len(PAYLOAD)
-
-
-@contextmanager
-def at_most_memory(limit):
-    for used in ("pooch", "requests", "tqdm"):  # they take memory of their own
-        importlib.import_module(used)
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < limit
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_server_does_not_write_to_the_terminal(cache, server, payload, monkeypatch):
-    def paints(handler, body):
-        handler.wfile.write(b"HTTP/1.0 503 \x1b[31mred\x07 alert\r\n\r\n")
-
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = [paints]
-    with pytest.raises(datasets.DatasetUnavailable, match="503") as caught:
+    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = swears
+    with pytest.raises(datasets.DatasetUnavailable, match="gone") as caught:
         fetch()
-    assert all(line.isprintable() for line in str(caught.value).split("\n"))
+    assert "\x1b" not in str(caught.value)
 
 
-def test_a_full_cache_is_named_and_what_was_fetched_is_kept(cache, server, payload, monkeypatch):
-    opened = Path.open
-
-    def full(path, mode="r", *arguments, **options):
-        file = opened(path, mode, *arguments, **options)
-        if path.suffix == ".part" and "b" in mode:
-            write, room = file.write, [100_000]
-
-            def limited(chunk):
-                room[0] -= len(chunk)
-                if room[0] < 0:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                return write(chunk)
-
-            wrapped = io.BufferedWriter(file.detach())
-            write, wrapped.write = wrapped.write, limited
-            return wrapped
-        return file
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", full)
-        with pytest.raises(
-            OSError, match=r"cannot store adult in the cache .*No space.*DPNOTES_DATA"
-        ):
-            fetch()
-    assert contents(cache) == ["blob.part"]
-    assert fetch() == PAYLOAD
-    assert server.requests["/0/blob"][-1].startswith("bytes=")
-
-
-def test_a_cache_that_fills_up_while_storing_keeps_what_was_downloaded(
-    cache, server, payload, monkeypatch
-):
-    def full(path, target):
+def test_a_full_cache_is_named_and_nothing_is_left_in_it(cache, payload, monkeypatch):
+    def is_full(file, value):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", full)
-        with pytest.raises(OSError, match="No space"):
-            fetch()
-    assert contents(cache) == ["blob.part"]
-    server.requests.clear()
-    assert fetch() == PAYLOAD
-    assert not server.requests
-    assert contents(cache) == ["adult/blob"]
-
-
-def test_a_cache_that_cannot_be_written_is_named(cache, server, payload):
-    cache.write_text("a file where the folder should be")
-    with pytest.raises(OSError, match="cannot store adult in the cache") as caught:
+    monkeypatch.setattr(datasets, "_store", lambda name, content, folder: is_full(folder, content))
+    with pytest.raises(OSError, match=r"cannot store adult in the cache .*No space left.*DPNOTES"):
         fetch()
-    assert caught.value.errno in (errno.EEXIST, errno.ENOTDIR)
-    assert not server.requests
+    assert contents(cache) == []
 
 
-def test_a_read_only_cache_is_named(cache, payload, monkeypatch):
-    def refuse(path, *arguments, **options):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(OSError, match=r"Permission denied.*make it writable"):
+def test_a_cache_that_cannot_be_written_is_named(cache, payload):
+    cache.write_text("not a folder")
+    with pytest.raises(OSError, match="cannot store adult in the cache"):
         fetch()
-
-
-def elsewhere(entries, cache):
-    """Another process that fetches the same data set."""
-    code = (
-        "import json, sys; from pathlib import Path; from dpnotes import datasets as d\n"
-        "entries, folder = json.loads(sys.argv[1]), Path(sys.argv[2])\n"
-        "d._catalogue, d._cache_folder, d._SHIPPED = lambda: entries, lambda: folder, folder\n"
-        "import pooch, requests, tqdm; print(end='!', flush=True)\n"
-        "sys.stdout.buffer.write(d._load('adult', ['blob'], download=True)['blob'])"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps(entries), str(cache)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=ROOT,
-        env={key: value for key, value in os.environ.items() if key != "DPNOTES_DATA"},
-    )
-
-
-def test_two_processes_at_once_fetch_it_once_and_both_have_it(cache, server, payload):
-    server.behaviours["/0/blob"] = [waits_to_be_released]
-    processes = [elsewhere(payload, cache) for _ in range(2)]
-    assert [process.stdout.read(1) for process in processes] == [b"!", b"!"]
-    time.sleep(0.1)
-    server.released.set()
-    assert [process.communicate(timeout=60)[0] for process in processes] == [PAYLOAD, PAYLOAD]
-    assert server.requests == {"/0/blob": [None]}
-    assert contents(cache) == ["adult/blob"]
-
-
-def test_two_threads_at_once_fetch_it_once_and_both_have_it(cache, server, payload, monkeypatch):
-    monkeypatch.setattr(_mirrors, "_TIMEOUT", (5, 30))
-    server.behaviours["/0/blob"] = [waits_to_be_released]
-    with ThreadPoolExecutor(2) as pool:
-        fetched = [pool.submit(fetch) for _ in range(2)]
-        time.sleep(0.1)
-        server.released.set()
-        assert [future.result() for future in fetched] == [PAYLOAD, PAYLOAD]
-    assert server.requests == {"/0/blob": [None]}
-
-
-def test_a_killed_download_leaves_no_lock_and_is_taken_up(cache, server, payload):
-    server.behaviours["/0/blob"] = [stalls, serves]
-    process = elsewhere(payload, cache)
-    partial = cache / "blob.part"
-    deadline = time.monotonic() + 60
-    while not (partial.exists() and partial.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
-    held = partial.stat().st_size
-    assert 0 < held < len(PAYLOAD)
-    assert datasets.locate("adult") is None
-    assert fetch() == PAYLOAD
-    assert server.requests["/0/blob"] == [None, f"bytes={held}-"]
 
 
 # From the files of the original hosts to arrays
@@ -731,27 +348,13 @@ def test_an_archive_of_other_images_is_refused(cache, publish, small_cifar10):
     assert contents(cache) == []
 
 
-@pytest.mark.parametrize("function", [os.system, print, np.load])
-def test_an_archive_whose_pickles_call_anything_is_refused(function, cache, publish, small_cifar10):
-    class Call:
-        def __reduce__(self):
-            return function, ("true",)
-
-    batch = pickle.dumps(Call(), protocol=2)
-    names = [name for names in BATCHES.values() for name in names]
-    archive = tarball({f"cifar-10-batches-py/{name}": batch for name in names})
-    publish("cifar10", small_cifar10._asdict(), {"cifar-10-python.tar.gz": archive})
-    with pytest.raises(datasets.DatasetUnavailable, match="must not call"):
-        datasets.load_cifar10(download=True)
-
-
 def test_the_pickles_of_an_unverified_archive_are_never_opened(
     cache, server, publish, small_cifar10, monkeypatch
 ):
     archive = cifar10_tarball(small_cifar10)
     publish("cifar10", small_cifar10._asdict(), {"cifar-10-python.tar.gz": archive})
-    server.behaviours["/0/cifar-10-python.tar.gz"] = [sends_other_bytes]
-    monkeypatch.setitem(_formats.READERS, "cifar10", lambda *given: pytest.fail("opened"))
+    server.behaviours["/0/cifar-10-python.tar.gz"] = sends_other_bytes
+    monkeypatch.setitem(datasets._READERS, "cifar10", lambda *given: pytest.fail("opened"))
     with pytest.raises(datasets.DatasetUnavailable, match="could not be downloaded"):
         datasets.load_cifar10(download=True)
 
@@ -802,15 +405,10 @@ def test_what_the_pate_authors_released_becomes_whole_numbers(cache, small_votes
     assert contents(cache) == sorted(f"pate_votes/{name}.npy" for name in small_votes)
 
 
-def header(name, size, kind=tarfile.REGTYPE):
-    """Return the head of a file in a tar archive, in the format that has sizes below zero, too."""
+def header(name, size):
     entry = tarfile.TarInfo(name)
-    entry.size, entry.type = size, kind
+    entry.size = size
     return entry.tobuf(tarfile.GNU_FORMAT)
-
-
-def packed(head, zeros):
-    return gzip.compress(head + bytes(zeros), 1)
 
 
 def votes_archive(first, *, before=b""):
@@ -821,38 +419,25 @@ def votes_archive(first, *, before=b""):
     return gzip.compress(before + tarball(members, mode="w"), 1)
 
 
-VOTES = "mnist_250_teachers.npy"
-ENDLESS = 1 << 23  # zeros, which pack well
-# Made when they are needed: parallel workers all read this file.
 PAGES = {
-    "html": lambda: b"<html>moved</html>",
-    "empty": lambda: b"",
-    "truncated": lambda: gzip.compress(b"x" * 999)[:-20],
-    "spoiled": lambda: gzip.compress(b"x" * 999)[:-8] + b"spoiled!",
-    "empty tar": lambda: tarball({}),
-    "no tar": lambda: gzip.compress(b"x" * 1024),
-    "other votes": lambda: votes_archive(24.0),
-    "votes behind too many empty files": lambda: votes_archive(25.0, before=header("x", 0) * 200),
-    "endless": lambda: packed(header("large", ENDLESS), ENDLESS),
-    "endless votes": lambda: packed(header(VOTES, ENDLESS), ENDLESS),
-    "endless name": lambda: packed(header("x", ENDLESS, tarfile.GNUTYPE_LONGNAME), ENDLESS),
-    "endless notes": lambda: packed(header("x", ENDLESS, tarfile.XHDTYPE), ENDLESS),
-    "going back": lambda: packed(header("x", -512), 1024),
-    "cut short": lambda: packed(header(VOTES, len(npy(np.full((4, 10), 25.0)))), 9),
+    "html": b"<html>moved</html>",
+    "empty": b"",
+    "truncated": gzip.compress(b"x" * 999)[:-20],
+    "empty tar": tarball({}),
+    "other votes": votes_archive(24.0),
+    "votes behind too many empty files": votes_archive(25.0, before=header("x", 0) * 200),
+    "endless": gzip.compress(header("large", 1 << 23) + bytes(1 << 23), 1),
+    "too large to fetch": bytes(20_000),
 }
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_a_page_in_the_place_of_the_votes_moves_on_to_the_next_mirror(
-    page, cache, server, small_votes, monkeypatch
+    page, cache, server, small_votes
 ):
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    for source in datasets._catalogue()["pate_votes"]["downloads"].values():
-        source["at_most"] = 100_000
-    server.files["/0/votes.tar.gz"] = page()
-    with at_most_memory(1 << 22):
-        assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
-    server.files["/1/votes.tar.gz"] = page()
+    server.files["/0/votes.tar.gz"] = page
+    assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
+    server.files["/1/votes.tar.gz"] = page
     shutil.rmtree(cache)
     with pytest.raises(datasets.DatasetUnavailable) as caught:
         datasets.load_pate_votes("mnist_250_teachers", download=True)
@@ -867,26 +452,6 @@ def test_the_votes_may_stand_behind_others_in_their_archive(cache, server, small
     assert "/1/votes.tar.gz" not in server.requests
 
 
-def test_no_byte_beyond_the_stated_bound_is_stored_where_no_size_is_known(
-    cache, server, small_votes, monkeypatch
-):
-    sizes = sizes_of_downloads(monkeypatch)
-    monkeypatch.setattr(_mirrors, "_ROUNDS", 1)
-    server.behaviours["/0/votes.tar.gz"] = [never_ends]
-    server.files["/0/votes.tar.gz"] = b"no archive"
-    assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
-    assert max(sizes) == 10_000
-    assert server.surplus < 1 << 24
-
-
-def test_a_broken_archive_of_unknown_size_is_fetched_from_its_first_byte(
-    cache, server, small_votes
-):
-    server.behaviours["/0/votes.tar.gz"] = [breaks_off]
-    assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
-    assert server.requests["/1/votes.tar.gz"] == [None]
-
-
 @pytest.mark.parametrize("file", PUBLISHED["pate_votes"]["downloads"])
 def test_a_pickle_in_the_place_of_votes_is_never_opened(file, cache, server, small_votes, tmp_path):
     class Call:
@@ -897,9 +462,8 @@ def test_a_pickle_in_the_place_of_votes_is_never_opened(file, cache, server, sma
     archived = tarball({"adult_250_teachers.npy": hidden})
     for mirror in range(2):
         server.files[f"/{mirror}/{file}"] = archived if file.endswith(".gz") else hidden
-    with pytest.raises(datasets.DatasetUnavailable, match="could not be downloaded") as caught:
+    with pytest.raises(datasets.DatasetUnavailable, match="could not be downloaded"):
         datasets.load_pate_votes("mnist_250_teachers", download=True)
-    assert "allow_pickle" not in str(caught.value)
     assert not (tmp_path / "opened").exists()
 
 
@@ -938,7 +502,7 @@ def test_a_stand_in_of_another_shape_or_type_is_refused(cache, publish, small_ci
             datasets.load_cifar10()
 
 
-@pytest.mark.parametrize("kept", [0, 10, 5000])
+@pytest.mark.parametrize("kept", [0, 5000])
 def test_a_truncated_archive_is_refused(kept, cache, publish, small_cifar10):
     publish("cifar10", small_cifar10._asdict(), {})
     cache.mkdir()
@@ -956,68 +520,8 @@ def test_an_archive_that_lacks_a_part_or_hides_a_pickle_is_refused(cache, publis
     with pytest.raises(datasets.DatasetCorrupted, match="y_train"):
         datasets.load_cifar10()
     np.savez(cache / "cifar10.npz", x_train=np.array([{}]))
-    with pytest.raises(datasets.DatasetCorrupted, match=r"another dtype and shape: \('object'"):
+    with pytest.raises(datasets.DatasetCorrupted, match="allow_pickle=False"):
         datasets.load_cifar10()
-
-
-def with_header(header, version=1):
-    """Return a file of numpy's format with this header and no data."""
-    padded = header.ljust(117) + b"\n"
-    length = len(padded).to_bytes(2 if version == 1 else 4, "little")
-    return b"\x93NUMPY" + bytes([version, 0]) + length + padded
-
-
-HEADER = b"{'descr': '|u1', 'fortran_order': False, 'shape': (%d,), }"
-LZMA = b"\x09\x04\x05\x00\x5d\x00\x00\x80\x00" + b"\xff" * 20
-
-
-def zipped(content=LZMA, **changes):
-    """Return an archive of one part whose directory says other things of it than are true."""
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("x_train.npy", content)
-        for name, value in changes.items():
-            setattr(archive.filelist[0], name, value)
-    return raw.getvalue()
-
-
-BOMBS = {
-    "one array": lambda: with_header(HEADER % 0),
-    "too large": lambda: zipped(with_header(HEADER % 2**70)),
-    "too large for memory": lambda: zipped(with_header(HEADER % 2**62)),
-    "larger than it should be": lambda: zipped(with_header(HEADER % ENDLESS) + bytes(ENDLESS)),
-    "no header": lambda: zipped(with_header(b"(((((")),
-    "a deep header": lambda: zipped(with_header(b"(" * 1000)),
-    "a deeper header": lambda: zipped(with_header(b"-" * 9000 + b"1")),
-    "a long header": lambda: zipped(with_header(b" " * 60_000)),
-    "a header without end": lambda: zipped(with_header(b" " * ENDLESS, version=2)),
-    "no magic": lambda: zipped(bytes(ENDLESS)),
-    "unknown packing": lambda: zipped(compress_type=99),
-    "wrong packing": lambda: zipped(compress_type=zipfile.ZIP_LZMA),
-    "encrypted": lambda: zipped(flag_bits=1),
-}
-
-
-@pytest.mark.parametrize("content", BOMBS.values(), ids=BOMBS)
-def test_whatever_is_wrong_with_an_archive_it_is_called_corrupt_and_takes_no_memory(
-    content, cache, publish, small_cifar10
-):
-    publish("cifar10", small_cifar10._asdict(), {})
-    cache.mkdir()
-    (cache / "cifar10.npz").write_bytes(content())
-    with (
-        at_most_memory(1 << 22),
-        pytest.raises(datasets.DatasetCorrupted, match=r"cifar10\.npz is not cifar10") as caught,
-    ):
-        datasets.load_cifar10()
-    assert "allow_pickle" not in str(caught.value)
-
-
-def test_a_packed_file_is_not_unpacked_beyond_its_size(cache, payload):
-    (cache / "adult").mkdir(parents=True)
-    (cache / "adult" / "blob.bz2").write_bytes(bz2.compress(bytes(ENDLESS), 1))
-    with at_most_memory(1 << 22), pytest.raises(datasets.DatasetCorrupted, match="another SHA-256"):
-        fetch()
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -1027,28 +531,6 @@ def test_a_file_with_a_byte_too_many_is_refused(packed, cache, payload):
     path = cache / "adult" / ("blob.bz2" if packed else "blob")
     path.write_bytes(bz2.compress(longer) if packed else longer)
     with pytest.raises(datasets.DatasetCorrupted, match="another SHA-256"):
-        fetch()
-
-
-@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-def test_an_archive_packed_as_numpy_never_packs_is_not_unpacked(
-    packing, cache, publish, small_cifar10
-):
-    publish("cifar10", small_cifar10._asdict(), {})
-    cache.mkdir()
-    with zipfile.ZipFile(cache / "cifar10.npz", "w", packing) as archive:
-        for part, value in small_cifar10._asdict().items():
-            archive.writestr(f"{part}.npy", npy(value))
-    with pytest.raises(datasets.DatasetCorrupted, match="x_train is packed in a way"):
-        datasets.load_cifar10()
-
-
-@pytest.mark.parametrize("file", ["blob", "blob.bz2"])
-def test_a_file_of_far_too_many_bytes_is_not_read(file, cache, payload):
-    (cache / "adult").mkdir(parents=True)
-    with (cache / "adult" / file).open("wb") as large:
-        large.truncate(1 << 33)
-    with at_most_memory(1 << 20), pytest.raises(datasets.DatasetCorrupted, match="far too large"):
         fetch()
 
 
@@ -1071,43 +553,7 @@ def test_a_home_folder_may_be_named_by_a_tilde(cache, payload, tmp_path, monkeyp
     assert datasets.locate("adult") == tmp_path / "named" / "adult"
 
 
-def test_arrays_in_fortran_order_are_the_same_data(cache, small_votes):
-    (cache / "pate_votes").mkdir(parents=True)
-    for name, value in small_votes.items():
-        np.save(cache / "pate_votes" / f"{name}.npy", np.asfortranarray(value))
-    assert datasets.load_pate_votes("mnist_250_teachers").sum() == 1000
-
-
 # What may be asked for
-
-
-@pytest.mark.parametrize("split", ["validation", "", "Train"])
-def test_a_split_that_is_none_is_refused(split):
-    with pytest.raises(ValueError, match=r"split must be one of 'train', 'test', 'all'"):
-        datasets.load_adult(split)
-
-
-@pytest.mark.parametrize(
-    ("classes", "error"),
-    [
-        ((), ValueError),
-        ((10,), ValueError),
-        ((-1, 3), ValueError),
-        ((0.0,), TypeError),
-        ((True,), TypeError),
-        (7, TypeError),
-    ],
-)
-def test_classes_that_are_none_are_refused(classes, error):
-    with pytest.raises(error, match="classes must"):
-        datasets.load_cifar10(classes)
-
-
-def test_votes_that_nobody_cast_are_refused():
-    with pytest.raises(ValueError, match="name must be one of 'mnist_250_teachers'"):
-        datasets.load_pate_votes("../mnist")
-    with pytest.raises(ValueError, match="name must be one of 'adult'"):
-        datasets.locate("iris")
 
 
 def test_results_are_read_by_name_and_never_by_path(cache):
@@ -1118,11 +564,9 @@ def test_results_are_read_by_name_and_never_by_path(cache):
         datasets.DatasetUnavailable, match=r"python -m dpnotes\.experiments\.teachers"
     ):
         datasets.load_results("teachers")
-    for path in ("../results/losses", "losses.json", "", "/etc/passwd"):
+    for path in ("../results/losses", "losses.json", ""):
         with pytest.raises(ValueError, match="letters, digits and underscores"):
             datasets.load_results(path)
-    with pytest.raises(TypeError, match="name must be a string, got NoneType"):
-        datasets.load_results(None)
 
 
 # The command
@@ -1171,32 +615,6 @@ def small_mnist(cache, publish):
     np.savez(cache / "mnist.npz", **parts)
 
 
-def test_the_command_writes_all_of_mnist_too(small_mnist, tmp_path):
-    assert datasets.main(["mnist", "--out", str(tmp_path / "all.npz")]) == 0
-    assert_same_images(datasets.ImageData(**np.load(tmp_path / "all.npz")), datasets.load_mnist())
-
-
-@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "pipe", "device"])
-def test_the_command_replaces_nothing_but_a_plain_file(kind, small_mnist, tmp_path, capsys):
-    out, target = tmp_path / "out.npz", tmp_path / "target"
-    if kind == "link":
-        target.write_text("mine")
-        out.symlink_to(target)
-    if kind == "dangling link":
-        out.symlink_to(target)
-    if kind == "folder":
-        out.mkdir()
-    if kind == "pipe":
-        os.mkfifo(out)
-    if kind == "device":
-        out = Path(os.devnull)
-    before = out.lstat()
-    assert datasets.main(["mnist", "--out", str(out)]) == 1
-    assert "--out must name a plain file" in capsys.readouterr().err
-    assert out.lstat() == before
-    assert not target.exists() or target.read_text() == "mine"
-
-
 def test_the_command_replaces_an_older_file_only_when_the_new_one_is_whole(
     small_mnist, tmp_path, monkeypatch
 ):
@@ -1215,19 +633,10 @@ def test_the_command_replaces_an_older_file_only_when_the_new_one_is_whole(
     assert np.load(out)["y_test"].size == 3
 
 
-def test_a_link_laid_in_the_place_of_a_draft_is_not_followed(small_mnist, tmp_path, monkeypatch):
-    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    (tmp_path / f"out.npz.{os.getpid()}-00000000.tmp").symlink_to(victim)
-    assert datasets.main(["mnist", "--out", str(tmp_path / "out.npz")]) == 1
-    assert victim.read_text() == "mine"
-
-
 def test_the_command_says_what_went_wrong_in_a_sentence(cache, server, payload, capsys):
-    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = [is_unavailable]
+    server.behaviours["/0/blob"] = server.behaviours["/1/blob"] = is_unavailable
     assert datasets.main(["adult"]) == 1
-    assert "blob could not be downloaded; run this again to go on." in capsys.readouterr().err
+    assert "blob could not be downloaded; run this again." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -1249,18 +658,17 @@ def run(code, **options):
 
 
 def test_importing_the_loaders_is_quick():
-    heavy = {"torch", "joblib", "pandas", "pooch", "requests", "tqdm", "filelock", "sklearn"}
+    heavy = {"torch", "joblib", "pandas", "pooch", "requests", "sklearn"}
     loaded = run("import sys, dpnotes.datasets; print(*sys.modules)", cwd=ROOT)
     assert "dpnotes.datasets" in loaded
     assert not heavy & set(loaded)
 
 
-def test_the_module_is_a_command(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["dpnotes.datasets", "adult"])
-    with pytest.raises(SystemExit) as caught:
-        runpy.run_module("dpnotes.datasets", run_name="__main__", alter_sys=True)
-    assert caught.value.code == 0
-    assert capsys.readouterr().out.startswith("adult is there, verified: ")
+def test_the_module_is_a_command():
+    command = [sys.executable, "-m", "dpnotes.datasets", "adult"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.startswith("adult is there, verified: ")
+    assert done.stderr == ""
 
 
 def test_downloads_go_to_a_folder_of_the_user():
@@ -1277,8 +685,8 @@ def test_the_catalogue_says_whose_the_data_is():
         for source in entry["downloads"].values():
             assert source["urls"]
             assert all(url.startswith(("https://", "http://")) for url in source["urls"])
-    words = "each data set in data/datasets.toml needs a reader in READERS of _formats.py"
-    assert set(PUBLISHED) == set(_formats.READERS), words
+    words = "each data set in data/datasets.toml needs a reader in _READERS of dpnotes/datasets.py"
+    assert set(PUBLISHED) == set(datasets._READERS), words
 
 
 def test_everything_that_is_read_has_a_hash_and_a_size():
@@ -1288,27 +696,9 @@ def test_everything_that_is_read_has_a_hash_and_a_size():
         whole = [source for source in sources if "members" not in source]
         for record in (*entry["parts"].values(), *whole, *members):
             assert len(bytes.fromhex(record["sha256"])) == 32
-            assert 0 < _formats.size_of(record) < 200_000_000
+            assert 0 < record.get("size", math.prod(record.get("shape", []))) < 200_000_000
         for source in sources:
             assert {"size", "sha256"} < set(source) or {"at_most", "unpacked_at_most"} < set(source)
-
-
-def test_the_hashes_of_the_released_votes_are_those_of_their_files(present):
-    present("pate_votes")
-    sources = PUBLISHED["pate_votes"]["downloads"]
-    known = sources["votes.tar.gz"]["members"]
-    known |= {f"{source['part']}.npy": source for source in sources.values() if "part" in source}
-    for name, expected in known.items():
-        released = datasets._find("pate_votes", name.removesuffix(".npy")).read_bytes()
-        # A cache holds what numpy writes today, with a longer head than the authors' numpy wrote.
-        if len(released) == expected["size"]:
-            assert sha256(released) == expected["sha256"]
-    assert len(known) == len(PUBLISHED["pate_votes"]["parts"])
-
-
-def test_the_throttled_host_of_cifar10_comes_last():
-    [source] = PUBLISHED["cifar10"]["downloads"].values()
-    assert [("toronto" in url) for url in source["urls"]] == [False] * 4 + [True]
 
 
 def test_adult_in_git_holds_the_published_files_and_is_reproducible_from_them():
@@ -1341,10 +731,6 @@ def test_adult_has_its_rows_and_columns(split, adult):
     assert not any(value.strip() != value for value in people["occupation"].dropna())
 
 
-def test_adult_is_its_training_rows_unless_another_split_is_asked_for(adult):
-    pd.testing.assert_frame_equal(datasets.load_adult(), adult["train"])
-
-
 def test_the_missing_answers_of_adult_are_na(adult):
     train, test = adult["train"], adult["test"]
     missing = {"workclass": (1836, 963), "occupation": (1843, 966), "native_country": (583, 274)}
@@ -1363,11 +749,6 @@ def test_the_counts_of_adult_are_the_known_ones(adult):
     assert train["sex"].value_counts().to_dict() == {"Male": 21_790, "Female": 10_771}
     assert train.iloc[0]["age"] == 39
     assert test.iloc[0]["age"] == 25
-
-
-def test_all_of_adult_is_train_then_test(adult):
-    parts = [adult["train"], adult["test"]]
-    pd.testing.assert_frame_equal(adult["all"], pd.concat(parts, ignore_index=True))
 
 
 @pytest.fixture
@@ -1399,16 +780,6 @@ def test_mnist_is_the_published_one(present, mnist):
     assert round(mnist.x_train.mean() / 255, 4) == 0.1307
 
 
-def test_mnist_survives_the_way_through_its_idx_files(present, mnist, tmp_path):
-    present("mnist")
-    images = datasets.ImageData(*(array[:2000] for array in mnist))
-    files, sources = {}, {}
-    for field, array in images._asdict().items():
-        files[field], sources[field] = tmp_path / field, {"part": field}
-        files[field].write_bytes(idx(array))
-    assert_same_images(datasets.ImageData(**_formats.READERS["mnist"](files, sources)), images)
-
-
 @pytest.fixture(scope="module")
 def cifar10():
     if datasets.locate("cifar10") is not None:
@@ -1423,24 +794,6 @@ def test_cifar10_is_the_published_one(present, cifar10):
     # The mean of each colour that many a CIFAR-10 program normalises with.
     means = [cifar10.x_train[..., colour].mean() / 255 for colour in range(3)]
     np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=5e-5)
-
-
-def test_airplanes_and_horses_are_ten_thousand_and_two_thousand(present, cifar10, monkeypatch):
-    present("cifar10")
-    monkeypatch.setattr(datasets, "_load", lambda *given, **options: cifar10._asdict())
-    pair = datasets.load_cifar10(classes=(0, 7))
-    assert pair.x_train.shape == (10_000, 32, 32, 3)
-    assert pair.x_test.shape == (2_000, 32, 32, 3)
-    assert set(pair.y_train) == set(pair.y_test) == {0, 7}
-
-
-def test_cifar10_in_any_order_is_put_into_the_normalised_one(present, cifar10, tmp_path):
-    present("cifar10")
-    every_tenth = datasets.ImageData(*(array[::10] for array in cifar10))
-    path = tmp_path / "cifar-10-python.tar.gz"
-    path.write_bytes(cifar10_tarball(every_tenth, mode="w"))
-    parts = _formats.READERS["cifar10"]({"archive": path}, {})
-    assert_same_images(datasets.ImageData(**parts), every_tenth)
 
 
 def test_the_votes_are_those_of_250_teachers(present):
@@ -1459,12 +812,3 @@ def test_the_votes_are_those_of_250_teachers(present):
     assert queries.shape == (100,)
     assert len(set(queries)) == 100
     assert round((labels == digits.argmax(axis=1)).mean(), 3) == 0.969
-
-
-def test_the_votes_agree_with_the_true_labels(present, mnist, adult):
-    present("mnist")
-    present("pate_votes")
-    truth = mnist.y_test[:9000]
-    assert (datasets.load_pate_votes("mnist_250_teachers").argmax(axis=1) == truth).mean() > 0.9
-    incomes = adult["test"]["income"]
-    assert (datasets.load_pate_votes("adult_250_teachers").argmax(axis=1) == incomes).mean() > 0.8

@@ -8,26 +8,32 @@ dpnotes, then in the user's cache. It never touches the network: what is absent 
 
 and ``python -m dpnotes.datasets`` alone shows what is there. Wherever a data set came from, its
 arrays are put into one order and compared with one SHA-256 (in ``data/datasets.toml``), so that
-every reader computes on the same bytes. No file is unpacked beyond the size that it should have.
+every reader computes on the same bytes. Downloads come from the first mirror that serves the
+published file; no more bytes of it are stored than it should have.
 """
 
 import argparse
+import bz2
 import functools
+import gzip
+import hashlib
 import io
 import json
 import os
+import pickle
 import re
 import sys
+import tarfile
+import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpnotes._checks import check_choice, check_flag, check_integer
 from dpnotes._files import written_whole
-from dpnotes.datasets import _formats, _mirrors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +52,10 @@ __all__ = [
 ]
 
 # A wheel carries the data folder inside the package; a checkout has it beside the package.
-_PACKAGED = Path(__file__).parents[1] / "data"
-_SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "data"
+_PACKAGED = Path(__file__).parent / "data"
+_SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1] / "data"
+# Seconds to connect to a mirror, and without a single byte from it.
+_TIMEOUT = (10, 30)
 
 _ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
@@ -358,36 +366,53 @@ def _find(name: str, part: str) -> Path | None:
 def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
     """Read and verify `parts` of a data set, fetching it first if it is absent and may be."""
     check_flag("download", download)
-    paths = {part: _find(name, part) for part in parts}
-    if None in paths.values():
-        if not download:
-            raise DatasetUnavailable(
-                f"{name} is not on this machine; fetch it with: python -m dpnotes.datasets {name}"
-                f" (looked in {', '.join(map(str, _folders()))})"
-            )
-        _download(name)
-        paths = {part: _find(name, part) for part in parts}
-    content = {}
-    for part, path in paths.items():
-        with path.open("rb") as file:
-            try:
-                content[part] = _read(name, part, file, path.suffix)
-            except _formats.UNREADABLE as error:
-                raise DatasetCorrupted(
-                    f"{path} is not {name} as published ({error}); move it away, then run: "
-                    f"python -m dpnotes.datasets {name}"
-                ) from error
+    if download and locate(name) is None:
+        _fetch(name)
+    return {part: _read(name, part) for part in parts}
+
+
+def _read(name: str, part: str) -> np.ndarray | bytes:
+    """Read one part of a data set from where it lies, and verify it."""
+    path = _find(name, part)
+    if path is None:
+        raise DatasetUnavailable(
+            f"{name} is not on this machine; fetch it with: python -m dpnotes.datasets {name}"
+            f" (looked in {', '.join(map(str, _folders()))})"
+        )
+    expected = _catalogue()[name]["parts"][part]
+    with path.open("rb") as file:
+        try:
+            content = _read_part(file, path.suffix, part, expected)
+            _verify(part, content, expected)
+        except Exception as error:  # what a parser raises on the wrong bytes may be anything
+            raise DatasetCorrupted(
+                f"{path} is not {name} as published ({error}); move it away, then run: "
+                f"python -m dpnotes.datasets {name}"
+            ) from error
     return content
 
 
-def _read(name: str, part: str, file: IO[bytes], suffix: str) -> np.ndarray | bytes:
-    every = _catalogue()[name]["parts"]
-    # Twice: nobody's archive is that much larger than what is in it.
-    if os.fstat(file.fileno()).st_size > 2 * sum(map(_formats.size_of, every.values())) + 2**16:
-        raise ValueError("it is far too large")
-    content = _formats.read_part(file, suffix, part, every[part])
-    _formats.verify(part, content, every[part])
-    return content
+def _read_part(
+    file: IO[bytes], suffix: str, part: str, expected: dict[str, Any]
+) -> np.ndarray | bytes:
+    if suffix == ".npz":
+        with np.load(file, allow_pickle=False) as archive:
+            return archive[part]
+    if suffix == ".npy":
+        return np.load(file, allow_pickle=False)
+    with bz2.open(file) if suffix == ".bz2" else file as content:
+        return content.read(expected["size"] + 1)
+
+
+def _verify(part: str, content: np.ndarray | bytes, expected: dict[str, Any]) -> None:
+    """Raise ValueError unless `content` is the published one: dtype, shape and every byte."""
+    if isinstance(content, np.ndarray):
+        form = (str(content.dtype), list(content.shape))
+        if form != (expected["dtype"], expected["shape"]):
+            raise ValueError(f"{part} has another dtype and shape: {form}")
+        content = np.ascontiguousarray(content)
+    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
+        raise ValueError(f"{part} has another SHA-256")
 
 
 def _parse_adult(content: bytes) -> "pd.DataFrame":
@@ -405,16 +430,20 @@ def _parse_adult(content: bytes) -> "pd.DataFrame":
     return frame
 
 
-def _download(name: str) -> None:
-    """Fetch a data set into the user's cache; of several processes at once, one does the work."""
-    from filelock import FileLock
-
-    folder = _cache_folder()
+def _fetch(name: str) -> None:
+    """Fetch the files of a data set, make its parts of them, verify these and store them."""
+    entry, folder = _catalogue()[name], _cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / f"{name}.lock"):
-            if locate(name) is None:
-                _build(name, folder)
+        with tempfile.TemporaryDirectory(dir=folder) as drafts:
+            files = {
+                file: _download(file, source, Path(drafts))
+                for file, source in entry["downloads"].items()
+            }
+            content = _READERS[name](files, entry["downloads"])
+            for part, expected in entry["parts"].items():
+                _verify(part, content[part], expected)
+            _store(name, content, folder)
     except DatasetUnavailable:
         raise
     except OSError as error:
@@ -423,34 +452,55 @@ def _download(name: str) -> None:
             f"cannot store {name} in the cache {folder} ({error.strerror or error}); make room or "
             "make it writable, or put the files into a folder of your own named by DPNOTES_DATA",
         ) from error
-
-
-def _build(name: str, folder: Path) -> None:
-    """Fetch the files of a data set, turn them into its parts, verify these and store them."""
-    sources = _catalogue()[name]["downloads"]
-    files = {file: folder / f"{file}.part" for file in sources}
-    for file, partial in files.items():
-        if failures := _mirrors.fetch(file, sources[file], partial):
-            reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
-            raise DatasetUnavailable(
-                f"{file} could not be downloaded; run this again to go on.{reasons}"
-            )
-    try:
-        content = _formats.READERS[name](files, sources)
-        for part, expected in _catalogue()[name]["parts"].items():
-            _formats.verify(part, content[part], expected)
-    except _formats.UNREADABLE as error:
-        _remove(files.values())
+    except Exception as error:
         raise DatasetUnavailable(
             f"what was downloaded is not {name} as published ({error}); nothing was stored"
         ) from error
-    _store(name, content, folder)  # where the disk is full, what was downloaded stays
-    _remove(files.values())
 
 
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        path.unlink()
+def _download(file: str, source: dict[str, Any], folder: Path) -> Path:
+    """Return a file as published, from the first mirror that serves it so."""
+    import pooch
+    import requests
+
+    at_most = source.get("size") or source["at_most"]
+    reasons = ""
+    for url in source["urls"]:
+        try:
+            path = Path(
+                pooch.retrieve(
+                    url,
+                    source.get("sha256"),
+                    fname=file,
+                    path=folder,
+                    downloader=functools.partial(_transfer, at_most=at_most),
+                )
+            )
+            if "members" in source:
+                _read_members(path, source)
+            return path
+        except (requests.RequestException, tarfile.TarError, ValueError, EOFError) as error:
+            (folder / file).unlink(missing_ok=True)
+            # A server's words are not trusted with the terminal.
+            words = "".join(filter(str.isprintable, str(error)[:300]))
+            reasons += f"\n  {url}: {words}"
+    raise DatasetUnavailable(f"{file} could not be downloaded; run this again.{reasons}")
+
+
+def _transfer(url: str, path: str, mirror: object, *, at_most: int) -> None:
+    """Write what a mirror sends, and not a byte beyond the size of the file."""
+    import pooch
+
+    class Bounded(io.FileIO):
+        def write(self, chunk: bytes) -> int:
+            if self.tell() + len(chunk) > at_most:
+                raise ValueError(f"sends more than {at_most} bytes")
+            return super().write(chunk)
+
+    with Bounded(path, "w") as out:
+        pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=_TIMEOUT)(
+            url, out, mirror
+        )
 
 
 def _store(name: str, content: dict[str, Any], folder: Path) -> None:
@@ -463,6 +513,88 @@ def _store(name: str, content: dict[str, Any], folder: Path) -> None:
     for part, value in content.items():
         with written_whole(name, folder / pattern.format(part=part)) as out:
             np.save(out, value) if isinstance(value, np.ndarray) else out.write(value)
+
+
+# What was downloaded, as parts.
+
+
+def _read_members(path: Path, source: dict[str, Any]) -> dict[str, bytes]:
+    """Return the known files of an archive whose own hash is not known, each of them verified.
+
+    Whatever else it holds is passed over, and only so much of it.
+    """
+    known, content, left = source["members"], {}, source["unpacked_at_most"]
+    with tarfile.open(path, "r|gz") as archive:
+        for entry in archive:
+            left -= tarfile.BLOCKSIZE + entry.size
+            if entry.size < 0 or left < 0:
+                raise ValueError("it unpacks to more than it may")
+            name = PurePosixPath(entry.name).name
+            if name in known and entry.size == known[name]["size"]:
+                content[name] = archive.extractfile(entry).read()
+                _verify(name, content[name], known[name])
+    if missing := set(known) - set(content):
+        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+    return content
+
+
+def _read_adult(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, bytes]:
+    return {file: path.read_bytes() for file, path in files.items()}
+
+
+def _read_mnist(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, np.ndarray]:
+    return {sources[file]["part"]: _read_idx(path) for file, path in files.items()}
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    """Read the format of MNIST: two zeros, the type (8: uint8), the rank, the shape, the bytes."""
+    raw = gzip.decompress(path.read_bytes())
+    rank = raw[3]
+    shape = np.frombuffer(raw, dtype=">u4", count=rank, offset=4)
+    return np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def _read_cifar10(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, np.ndarray]:
+    [path] = files.values()
+    names = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
+    content = {}
+    with tarfile.open(path) as archive:
+        for split, batches in names.items():
+            members = [archive.extractfile(f"cifar-10-batches-py/{batch}") for batch in batches]
+            # These pickles are the authors' own, because the archive has the published SHA-256.
+            loaded = [pickle.load(member, encoding="latin1") for member in members]
+            planes = np.concatenate([batch["data"] for batch in loaded]).reshape(-1, 3, 32, 32)
+            labels = np.concatenate([batch["labels"] for batch in loaded]).astype(np.uint8)
+            images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+            content[f"x_{split}"], content[f"y_{split}"] = _normalise(images, labels)
+    return content
+
+
+def _normalise(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort by label, then by the image's bytes, so that every source gives the same arrays."""
+    order = sorted(range(len(labels)), key=lambda i: (labels[i], images[i].tobytes()))
+    return images[order], labels[order]
+
+
+def _read_votes(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, np.ndarray]:
+    raw = {}
+    for file, path in files.items():
+        if "members" in sources[file]:
+            raw |= _read_members(path, sources[file])
+        else:
+            raw[sources[file]["part"]] = path.read_bytes()
+    return {
+        name.removesuffix(".npy"): np.load(io.BytesIO(raw[name]), allow_pickle=False)
+        for name in raw
+    }
+
+
+_READERS: dict[str, Callable] = {
+    "adult": _read_adult,
+    "mnist": _read_mnist,
+    "cifar10": _read_cifar10,
+    "pate_votes": _read_votes,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -502,8 +634,6 @@ def main(arguments: list[str] | None = None) -> int:
         _show()
         return 0
     try:
-        if chosen.out:
-            _check_target(chosen.out)
         _obtain(chosen.name, chosen.classes, chosen.out)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -524,15 +654,11 @@ def _obtain(name: str, classes: list[int] | None, out: Path | None) -> None:
         print(f"wrote {out}: {len(images.x_train)} training and {len(images.x_test)} test images")
 
 
-def _check_target(out: Path) -> None:
-    """Raise ValueError where `--out` would replace anything but a plain file."""
-    if out.is_symlink() or (out.exists() and not out.is_file()):
-        raise ValueError(
-            f"--out must name a plain file, new or old, and {out} is a link, a folder or a device"
-        )
-
-
 def _show() -> None:
     for name, entry in _catalogue().items():
         place = locate(name) or f"absent; fetch it with: python -m dpnotes.datasets {name}"
         print(f"{name}: {entry['title']}\n    licence: {entry['licence']}\n    {place}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
