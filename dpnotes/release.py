@@ -171,7 +171,9 @@ def _remove_or_add_records(records: Sequence | np.ndarray, additions: Iterable) 
     return removed + added
 
 
+#: One record has another value; the number of records is public.
 REPLACED = Neighbours("one record replaced", _replace_records)
+#: One record more or less.
 ADDED_OR_REMOVED = Neighbours("one record added or removed", _remove_or_add_records)
 
 

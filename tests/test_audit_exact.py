@@ -53,7 +53,7 @@ def test_no_event_and_no_coin_between_two_events_does_better_than_the_trade_off(
 def test_delta_is_read_off_the_trade_off_function(rows, epsilon):
     corners = [0.0, 1.0]
     for first, second in itertools.permutations(rows, 2):
-        corners.extend(_exact._corners(np.array(first), np.array(second))[0])
+        corners.extend(_exact._find_corners(np.array(first), np.array(second))[0])
     errors = np.array(corners)
     read_off = (1 - trade_off(rows, errors) - math.exp(epsilon) * errors).max()
     assert max(0, read_off) == pytest.approx(exact_delta(rows, epsilon), abs=1e-12)

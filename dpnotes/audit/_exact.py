@@ -50,8 +50,8 @@ def exact_epsilon(
     """
     rows = _check_distribution(output_distribution)
     if neighbours is None:
-        return _largest_loss(rows.max(axis=0), rows.min(axis=0))
-    return max(_largest_loss(*pair) for pair in _rows_of_pairs(rows, neighbours))
+        return _find_largest_loss(rows.max(axis=0), rows.min(axis=0))
+    return max(_find_largest_loss(*pair) for pair in _gather_pairs(rows, neighbours))
 
 
 def exact_delta(
@@ -96,7 +96,7 @@ def exact_delta(
     """
     rows = _check_distribution(output_distribution)
     epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a finite number of at least 0")
-    excesses = [_largest_excess(*pair, epsilon) for pair in _rows_of_pairs(rows, neighbours)]
+    excesses = [_find_largest_excess(*pair, epsilon) for pair in _gather_pairs(rows, neighbours)]
     # Rows may sum to a little more than 1.
     return min(max(excesses, default=0.0), 1.0)
 
@@ -147,9 +147,9 @@ def trade_off(
     if not ((errors >= 0) & (errors <= 1)).all():
         raise ValueError("type_one_error must hold numbers in [0, 1]")
     curve = np.asarray(1 - errors)
-    for pair in _rows_of_pairs(rows, neighbours):
+    for pair in _gather_pairs(rows, neighbours):
         for first, second in zip(*pair, strict=True):
-            np.minimum(curve, _between(*_corners(first, second), errors), out=curve)
+            np.minimum(curve, _interpolate(*_find_corners(first, second), errors), out=curve)
     return curve
 
 
@@ -203,7 +203,7 @@ def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np
     return pairs
 
 
-def _rows_of_pairs(
+def _gather_pairs(
     rows: NDArray, neighbours: Iterable[tuple[int, int]] | None
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Yield both sides of the pairs, in both directions, a block at a time; None is all pairs."""
@@ -218,23 +218,23 @@ def _rows_of_pairs(
         yield rows[first], rows[second]
 
 
-def _largest_loss(high: NDArray, low: NDArray) -> float:
+def _find_largest_loss(high: NDArray, low: NDArray) -> float:
     """Return the largest log(high / low), or 0 where no high is above its low."""
     above = high > low
-    return float(_losses(high[above], low[above]).max(initial=0.0))
+    return float(_compute_losses(high[above], low[above]).max(initial=0.0))
 
 
-def _largest_excess(first: NDArray, second: NDArray, epsilon: float) -> float:
+def _find_largest_excess(first: NDArray, second: NDArray, epsilon: float) -> float:
     """Return the largest sum of the positive parts of first - exp(epsilon) second, over rows."""
     above = first > second
     high = first[above]
     excess = np.zeros(first.shape)
     # 1 - exp(epsilon - loss) keeps its digits where the two terms cancel, and never overflows.
-    excess[above] = -high * np.expm1(np.minimum(epsilon - _losses(high, second[above]), 0))
+    excess[above] = -high * np.expm1(np.minimum(epsilon - _compute_losses(high, second[above]), 0))
     return float(excess.sum(axis=1).max())
 
 
-def _losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
+def _compute_losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
     """Return log(high / low) for 0 <= low < high, infinite where low is 0."""
     with np.errstate(divide="ignore"):
         loss = np.log(high) - np.log(low)
@@ -244,7 +244,7 @@ def _losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
     return loss
 
 
-def _corners(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray]:
+def _find_corners(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray]:
     """Return the errors of both types where the trade-off function of two rows has its corners."""
     possible = first > 0  # what the first cannot give is always told apart
     first, second = first[possible], second[possible]
@@ -255,7 +255,7 @@ def _corners(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray]:
     return np.minimum(type_one, 1.0), np.minimum(type_two, 1.0)
 
 
-def _between(type_one: NDArray, type_two: NDArray, errors: NDArray) -> NDArray[np.float64]:
+def _interpolate(type_one: NDArray, type_two: NDArray, errors: NDArray) -> NDArray[np.float64]:
     """Return the second errors on the lines between corners, at the given first errors."""
     right = np.minimum(np.searchsorted(type_one, errors, side="right"), len(type_one) - 1)
     start, width = type_one[right - 1], np.diff(type_one)[right - 1]

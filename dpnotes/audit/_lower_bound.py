@@ -393,7 +393,7 @@ def _rank_by_numbers(
         if has_several:
             repeats = _label_repeats(column, learned)
             yield _rank_cells(_fill_cells(repeats, inside, repeats.max() + 1), learn)
-            likelihood += _log_ratios(cells, learn)[cells[inside]]
+            likelihood += _estimate_log_ratios(cells, learn)[cells[inside]]
     if has_several:
         for score in (likelihood, _score_linearly(columns, learned, first)):
             cells = _fill_cells(_bin_values(score, learned), inside, others)
@@ -408,7 +408,7 @@ def _fill_cells(labels: NDArray, inside: NDArray, others: ArrayLike) -> NDArray:
     return cells
 
 
-def _log_ratios(cells: NDArray, learn: slice) -> NDArray:
+def _estimate_log_ratios(cells: NDArray, learn: slice) -> NDArray:
     """Estimate the log-likelihood ratio of every cell from the runs set aside to learn from."""
     count = int(cells.max()) + 1
     first, second = (np.bincount(row[learn], minlength=count) for row in cells)
@@ -417,7 +417,7 @@ def _log_ratios(cells: NDArray, learn: slice) -> NDArray:
 
 def _rank_cells(cells: NDArray, learn: slice) -> NDArray:
     """Replace each cell by the rank of its ratio; cells of one ratio are interchangeable."""
-    return np.unique(_log_ratios(cells, learn), return_inverse=True)[1][cells]
+    return np.unique(_estimate_log_ratios(cells, learn), return_inverse=True)[1][cells]
 
 
 def _label_repeats(column: NDArray, learned: NDArray) -> NDArray:
