@@ -561,9 +561,18 @@ def student_t_loss(apart, scale, other_scale, degrees):
 
 @pytest.mark.claim("private_auc.cauchy_epsilon", kind="chosen cases")
 @pytest.mark.parametrize("degrees", [1, 3, 1000])
-def test_the_loss_has_its_digits_wherever_doubles_are(degrees):
-    values = [0.0, 5e-324, -1e-310, 1e-160, 1.0, -1.7e308, 1.7e308]
-    scales = [5e-324, 1e-300, 2e-290, 1e-160, 1.0, 1e300, 1.7e308]
+@pytest.mark.parametrize(
+    ("values", "scales"),
+    [
+        ([0.0, 5e-324, 1.0, -1.7e308], [5e-324, 2e-290, 1.0, 1.7e308]),
+        pytest.param(
+            [0.0, 5e-324, -1e-310, 1e-160, 1.0, -1.7e308, 1.7e308],
+            [5e-324, 1e-300, 2e-290, 1e-160, 1.0, 1e300, 1.7e308],
+            marks=pytest.mark.full,
+        ),
+    ],
+)
+def test_the_loss_has_its_digits_wherever_doubles_are(degrees, values, scales):
     for value, scale, other_scale in itertools.product(values, scales, scales):
         with mpmath.workdps(700):
             losses = [
@@ -1127,7 +1136,14 @@ def test_the_audit_finds_most_of_epsilon_where_one_record_decides():
     assert 1.0 < audited(mechanism, ONE_POSITIVE, bottom) <= 2.0
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(10**12, 1e-4), (2**53, 1e-9), (2**53, 1e-6)])
+@pytest.mark.parametrize(
+    ("n", "epsilon"),
+    [
+        (10**12, 1e-4),
+        pytest.param(2**53, 1e-9, marks=pytest.mark.full),
+        pytest.param(2**53, 1e-6, marks=pytest.mark.full),
+    ],
+)
 @pytest.mark.parametrize("metric", private_auc.METRICS)
 def test_the_most_records_and_the_least_epsilon_have_a_noise(metric, n, epsilon):
     noise, least = choose_noise(n, epsilon, metric=metric), private_auc._metric.METRIC[metric].bound
@@ -1371,7 +1387,7 @@ def test_intervals_of_average_precision_hold_the_truth_where_negatives_decide(n,
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("n", [50, 100, 1000])
+@pytest.mark.parametrize("n", [50, *(pytest.param(n, marks=pytest.mark.full) for n in (100, 1000))])
 def test_intervals_of_average_precision_cover_what_they_say(n, name):
     for m in (50, 100, 1000):
         trials = TRIALS if TRIALS >= 20_000 else TRIALS * 100 // (50 + n)
@@ -1453,7 +1469,9 @@ def share_won(rng, n, t, trials):
     return rng.binomial(n, t, trials) / n
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize(
+    "epsilon", [10.0, *(pytest.param(e, marks=pytest.mark.full) for e in (0.1, 1.0))]
+)
 def test_intervals_of_the_auc_cover_what_they_say_for_the_most_varied_scores(epsilon):
     rng = np.random.default_rng(5)
     for n in (50, 500):
@@ -1466,7 +1484,7 @@ def test_intervals_of_the_auc_cover_what_they_say_for_the_most_varied_scores(eps
                 assert found >= level - 0.007
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+@pytest.mark.parametrize("epsilon", [10.0, pytest.param(1.0, marks=pytest.mark.full)])
 def test_intervals_of_the_auc_cover_what_they_say_where_both_classes_vary(epsilon):
     rng = np.random.default_rng(6)
     for n, m, share in ((60, 60, 0.05), (60, 60, 0.3), (60, 600, 0.1)):
