@@ -8,7 +8,7 @@ the fraction that is left over. A double has finitely many bits, so this ends, a
 
 Noise for whole numbers is drawn byte by byte, each from a table and by such a coin. Noise for real
 numbers is a fraction of whole numbers of 256 bits each (`cauchy`, `student_t`) or a logarithm with
-60 digits (`laplace`): who rounds it to a public grid leaves nothing of its last digits.
+60 digits (`laplace`): once the sum is rounded to a public grid, its last digits tell nothing.
 """
 
 import math
@@ -19,15 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-# The ties of so many coins are settled together: a part of what a seed gives.
+# Coins whose ties are settled together; changing it changes what a seed draws.
 _BLOCK = 1 << 19
-# So many coins at a time stay in the cache, in memory that is used again.
+# Coins in a chunk, which fits the L2 cache.
 _PART = 1 << 16
 # Bit generators whose raw output is the words that `integers` gives, at less cost a call.
 _WORDS = {np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64}
-# Whole numbers of so many bits make the noise for real numbers.
+# Bits of the whole numbers from which noise for real numbers is made.
 _BITS = 256
-# So many scales away noise is as rare as a double with all its digits can be.
+# Scales after which noise ends: exp(-700) is nearly the smallest double with all its digits.
 _FURTHEST = 700.0
 # Probabilities down to exp(-700) are whole multiples of this power of 1/2, with digits to spare.
 _DIGITS = 1200
@@ -121,12 +121,12 @@ def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.nd
     neighbour, so a claim of epsilon alone holds up to a delta of exp(s - 700) where a record moves
     the number by s scales: next to nothing, unless s itself is in the hundreds.
     """
-    # Here, as a machine with a GPU may have no scipy, and flip coins all the same.
+    # Imported here because flipping coins must work on GPU machines without scipy.
     from scipy import special
 
     rate = min(1 / scale, _FURTHEST)
     drawn = geometric(size, rate, rng)
-    # Below zero the numbers begin with -1, which is as rare against 0 as 1 is: no zero comes twice.
+    # Draw the sign so that 0 is not counted twice: negative numbers begin with -1.
     negative = flip(size, float(special.expit(-rate)), rng)
     # All bits of x turned over are -1 - x.
     return np.bitwise_xor(drawn, -negative.view(np.int8), out=drawn)
@@ -229,7 +229,7 @@ def _alias_table(weights: list[int]) -> _Table:
         targets[column] = giver
         heights[giver] -= one - heights[column]
         if heights[giver] < one and giver > 0:
-            # What had too much has too little by now.
+            # This column gave away more than its excess, so it needs filling itself.
             short.append(giver)
             giver -= 1
     scaled = np.array([256 * min(height / one, 1.0) for height in heights])

@@ -14,8 +14,8 @@ from scipy import special
 
 from dpnotes._checks import as_array, check_probability, check_real, check_rng
 from dpnotes._coins import discrete_laplace, flip_each
-from dpnotes.private_auc._metric import check_classes, check_lengths
 from dpnotes.private_auc.interval import Estimate
+from dpnotes.private_auc.metrics import check_classes, check_lengths
 from dpnotes.release import _set_promise
 from dpnotes.unary_encoding import project_to_simplex
 

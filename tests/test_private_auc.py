@@ -38,7 +38,7 @@ from dpnotes.private_auc import (
     release_average_precision,
     student_t_scale,
 )
-from dpnotes.private_auc._metric import AP_TIES, AUC_TIES
+from dpnotes.private_auc.metrics import AP_TIES, AUC_TIES
 from dpnotes.private_auc.noise import laplace_scale, student_t_epsilon
 
 RELEASES = [release_auc, release_average_precision]
@@ -88,8 +88,8 @@ def test_the_auc_is_the_share_of_pairs_in_order(rows, ties):
 @given(rows=records, ties=st.sampled_from(AUC_TIES))
 def test_the_auc_is_exact_however_its_pairs_are_counted(block, sparse, rows, ties):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(private_auc._metric, "_BLOCK", block)
-        patch.setattr(private_auc._metric, "_SPARSE", sparse)
+        patch.setattr(private_auc.metrics, "_BLOCK", block)
+        patch.setattr(private_auc.metrics, "_SPARSE", sparse)
         if len({label for label, _ in rows}) == 2:
             assert auc(*columns(rows), ties=ties) == float(auc_of_pairs(rows, ties))
 
@@ -1146,7 +1146,7 @@ def test_the_audit_finds_most_of_epsilon_where_one_record_decides():
 )
 @pytest.mark.parametrize("metric", private_auc.METRICS)
 def test_the_most_records_and_the_least_epsilon_have_a_noise(metric, n, epsilon):
-    noise, least = choose_noise(n, epsilon, metric=metric), private_auc._metric.METRIC[metric].bound
+    noise, least = choose_noise(n, epsilon, metric=metric), private_auc.metrics.METRIC[metric].bound
     for size in (n // 10**6, n // 1000, n // 2):
         one, other = noise.scale(size), noise.scale(size - 1)
         assert student_t_epsilon(0.0, one, least(size), other, noise.degrees) <= epsilon

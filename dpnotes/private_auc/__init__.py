@@ -14,9 +14,9 @@ on the records together, such as a class that is missing, raises no error and ch
 release: it takes a documented value instead.
 """
 
-from dpnotes.private_auc._metric import METRICS
 from dpnotes.private_auc.interval import Estimate, metric_interval
 from dpnotes.private_auc.metrics import (
+    METRICS,
     ap_local_sensitivity,
     ap_smooth_sensitivity,
     auc,

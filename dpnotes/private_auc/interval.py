@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from dpnotes._checks import check_integer, check_probability, check_real
-from dpnotes.private_auc._metric import METRIC
+from dpnotes.private_auc.metrics import METRIC
 from dpnotes.private_auc.release import MetricRelease
 
 # Where the sample is looked at, in its standard deviations; and how finely the negatives of the

@@ -24,7 +24,7 @@ from dpnotes._checks import (
     check_rng,
 )
 from dpnotes._coins import laplace, student_t
-from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, check_doubles, discounted
+from dpnotes.private_auc.metrics import METRIC, METRICS, MOST_RECORDS, check_doubles, discounted
 
 CALIBRATIONS = ("exact", "nissim")
 FAMILIES = ("cauchy", "student-t", "laplace")
@@ -36,16 +36,16 @@ DEGREES = (1, 2, 3, 4, 5)
 _LARGEST_EPSILON = 64.0
 # Beyond this epsilon the noise is far below the grid of the results, and no double overflows.
 _NOISELESS_EPSILON = 2.0**60
-# The smallest scales are made for a little less, which pays for the rounding of their ratios: for
-# this share of epsilon less, or where that is more by this much for each time that the loss grows
-# with the logarithm of a ratio, whose doubles are off by up to 2^-51.
+# Calibrate to epsilon (1 - 2^-18): headroom for rounding in the log of the scale ratio. Where the
+# loss grows steeply with that log, whose doubles are off by up to 2^-51, leave 2^-50 for each unit
+# of slope.
 _SHORTAGE = 2.0**-18
 _ROUNDING = 2.0**-50
 # Below this scale a double may lose digits of what it is compared with.
 _SMALLEST_SCALE = 1e-290
 # Up to here sizes are gone through one by one, from there on in steps of a 64th.
 _BLOCK = 64
-# A family is compared with the best where the best is of use.
+# Families are compared at the sizes where the best of them has at most this error.
 _USEFUL = 0.1
 
 
@@ -552,7 +552,9 @@ def _smallest_scales(
             size, scale, rate = sizes[-1], scales[-1], rates[-1]
         else:
             rate = _steepest_rate(noise, size, scale)
-            sizes.append(size), scales.append(scale), rates.append(rate)
+            sizes.append(size)
+            scales.append(scale)
+            rates.append(rate)
         block = _block(size)
         size, scale = size + block, scale * math.exp(-rate * block)
     return tuple(sizes), tuple(scales), tuple(rates)

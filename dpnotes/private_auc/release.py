@@ -8,11 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import check_choice, check_integer, check_rng
-from dpnotes.private_auc._metric import METRIC, METRICS, MOST_RECORDS, check_doubles, split_scores
+from dpnotes.private_auc.metrics import (
+    METRIC,
+    METRICS,
+    MOST_RECORDS,
+    Metric,
+    check_doubles,
+    split_scores,
+)
 from dpnotes.private_auc.noise import MetricNoise, choose_noise
-from dpnotes.release import Release
+from dpnotes.release import REPLACED, Release
 
-_NEIGHBOURS = "one record replaced; the number of records is public"
+_NEIGHBOURS = f"{REPLACED.words}; the number of records is public"
 # Wider by a millionth: that covers the rounding of every double on the way to the noise.
 _MARGIN = 1 + Fraction(1, 2**20)
 
@@ -139,9 +146,8 @@ def release_auc(
     >>> abs(float(released) - auc(scores % 10 > 4, scores)) < 0.05
     True
     """
-    check_choice("ties", ties, METRIC["auc"].ties)
-    plan = (epsilon, delta, noise, calibration, guess)
-    return _release("auc", labels, scores, ties, plan, rng)
+    plan = _Plan("auc", ties, epsilon, delta, noise, calibration, guess)
+    return _release(plan, labels, scores, rng)
 
 
 def release_average_precision(
@@ -192,9 +198,8 @@ def release_average_precision(
     >>> released.metric, released.epsilon
     ('average precision', 1.0)
     """
-    check_choice("ties", ties, METRIC["average precision"].ties)
-    plan = (epsilon, delta, noise, calibration, guess)
-    return _release("average precision", labels, scores, ties, plan, rng)
+    plan = _Plan("average precision", ties, epsilon, delta, noise, calibration, guess)
+    return _release(plan, labels, scores, rng)
 
 
 def log_density(
@@ -245,59 +250,71 @@ def log_density(
     True
     """
     output = check_doubles("output", output)
-    allowed = METRIC[check_choice("metric", metric, METRICS)].ties
-    ties = allowed[0] if ties is None else check_choice("ties", ties, allowed)
+    ties = METRIC[check_choice("metric", metric, METRICS)].ties[0] if ties is None else ties
+    plan = _Plan(metric, ties, epsilon, delta, noise, calibration, guess)
     positives, negatives = split_scores(labels, scores)
     n, m = positives.size, negatives.size
-    found = choose_noise(
-        n + m,
-        epsilon,
-        delta=delta,
-        noise=noise,
-        metric=metric,
-        calibration=calibration,
-        guess=guess,
-    )
-    value = METRIC[metric].value(positives, negatives, ties)
+    value = plan.record.value(positives, negatives, plan.ties)
     # The margin of a release widens its noise.
     apart = (output - float(value)) / float(_MARGIN)
-    return found.log_density(apart, METRIC[metric].size(n, m)) - np.log(float(_MARGIN))
+    density = plan.choose_noise(n + m).log_density(apart, plan.record.size(n, m))
+    return density - np.log(float(_MARGIN))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is asked of a release, all of it public."""
+
+    metric: str
+    ties: str
+    epsilon: float
+    delta: float
+    noise: str
+    calibration: str
+    guess: int | None
+
+    def __post_init__(self) -> None:
+        check_choice("ties", self.ties, self.record.ties)
+
+    @property
+    def record(self) -> Metric:
+        return METRIC[self.metric]
+
+    def choose_noise(self, n: int) -> MetricNoise:
+        return choose_noise(
+            n,
+            self.epsilon,
+            delta=self.delta,
+            noise=self.noise,
+            metric=self.metric,
+            calibration=self.calibration,
+            guess=self.guess,
+        )
 
 
 def _release(
-    metric: str,
+    plan: _Plan,
     labels: ArrayLike,
     scores: ArrayLike,
-    ties: str,
-    plan: tuple[float, float, str, str, int | None],
     rng: np.random.Generator | int | None,
 ) -> MetricRelease:
     """Add noise to a metric, round the sum to the public grid and clip it."""
     positives, negatives = split_scores(labels, scores)
-    epsilon, delta, family, calibration, guess = plan
-    n, record = positives.size + negatives.size, METRIC[metric]
-    noise = choose_noise(
-        n,
-        epsilon,
-        delta=delta,
-        noise=family,
-        metric=metric,
-        calibration=calibration,
-        guess=guess,
-    )
+    n, record = positives.size + negatives.size, plan.record
+    noise = plan.choose_noise(n)
     steps = 2 ** _halvings(noise.scale(record.largest(n)))
     # From here on everything is a secret.
-    value = record.value(positives, negatives, ties)
+    value = record.value(positives, negatives, plan.ties)
     drawn = noise.draw(record.size(positives.size, negatives.size), check_rng(rng))
     return MetricRelease(
         min(max(round((value + _MARGIN * drawn) * steps), 0), steps) / steps,
-        epsilon,
+        plan.epsilon,
         delta=noise.delta,
         mechanism=str(noise),
         neighbours=_NEIGHBOURS,
         n=n,
         noise=noise,
-        guess=guess,
+        guess=plan.guess,
     )
 
 
