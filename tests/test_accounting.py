@@ -778,3 +778,14 @@ def test_binomial_sums_are_those_of_scipy():
     expected = stats.binom.pmf(np.arange(51), 50, 1 / (1 + math.exp(-0.3)))
     assert chances == pytest.approx(expected, rel=1e-11, abs=0)
     assert losses[[0, -1]] == pytest.approx([-15, 15])
+
+
+def test_a_search_leaves_a_plain_of_costs_just_above_the_budget_in_few_steps():
+    asked = []
+
+    def cost(noise):
+        asked.append(noise)
+        return 1 + 1e-12 if noise < 1e20 else 0.5
+
+    assert accounting.calibrate(cost, 1.0, 1e-26, 1e26) == pytest.approx(1e20)
+    assert len(asked) < 200

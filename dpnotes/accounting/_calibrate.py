@@ -78,19 +78,19 @@ def calibrate(
         return math.log1p(min(max(beyond, 1e-15 - 1), 1e300))
 
     enough = too_little = min(max(start, least), most)
-    reach = 1.0
+    reach, nudge = 1.0, 1e-6
     while (above := excess(enough)) > 0:
         if enough >= most:
             raise ValueError(
                 f"epsilon must be large enough for noise of at most {high:g}, got {epsilon}"
             )
-        too_little, enough = enough, min(enough + min(2 * above + 1e-6, reach), most)
-        reach *= 2
+        too_little, enough = enough, min(enough + min(2 * above + nudge, reach), most)
+        reach, nudge = 2 * reach, 2 * nudge
     while (below := excess(too_little)) <= 0:
         if too_little <= least:
             return low
-        too_little, enough = max(too_little + max(2 * below - 1e-6, -reach), least), too_little
-        reach *= 2
+        too_little, enough = max(too_little + max(2 * below - nudge, -reach), least), too_little
+        reach, nudge = 2 * reach, 2 * nudge
     step = tolerance / 4
     place = optimize.brentq(excess, too_little, enough, xtol=step, maxiter=1000)
     while excess(place) > 0:
