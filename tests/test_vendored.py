@@ -27,9 +27,9 @@ def test_every_interactive_figure_has_its_script_and_its_tests():
     asked = {name for page in pages for name in re.findall(r'data-figure=\\"([\w-]+)\\"', page)}
     scripts = {path.stem for path in VENDOR.parent.glob("*.js")} - {"frame", "loader"}
     assert asked == scripts, "a page asks for a figure by the name of its script"
-    tests = (Path(__file__).parent / "test_interactive.py").read_text(encoding="utf-8")
+    tests = (Path(__file__).parent / "book" / "test_figures.py").read_text(encoding="utf-8")
     missing = [name for name in sorted(scripts) if f'"{name}": "book/' not in tests]
-    assert not missing, f"FIGURES in test_interactive.py needs {', '.join(missing)}"
+    assert not missing, f"FIGURES in test_figures.py needs {', '.join(missing)}"
 
 
 def test_mathjax_has_its_licence_laid_beside_it():

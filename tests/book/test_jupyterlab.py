@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from visits import absent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full]
 
-BOOK = Path(__file__).resolve().parents[1] / "book"
+BOOK = Path(__file__).resolve().parents[2] / "book"
 NOTEBOOKS = sorted(
     path.relative_to(BOOK).as_posix()
     for path in BOOK.rglob("*.ipynb")
@@ -119,13 +119,7 @@ def opened(lab, browser):
     context.close()
 
 
-def _in_ci(name):
-    """Leave the pages nested below others to the long tests: they are written in the same way."""
-    nested = name.startswith(("deeper/", "solutions/"))
-    return pytest.param(name, marks=pytest.mark.full) if nested else name
-
-
-@pytest.mark.parametrize("name", [_in_ci(name) for name in NOTEBOOKS])
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_reads_well_in_jupyterlab(opened, name):
     cells = json.loads((BOOK / name).read_text(encoding="utf-8"))["cells"]
     raw, folded = opened(name, len(cells))

@@ -7,12 +7,11 @@ import json
 
 import firefox as second
 import pytest
-import try_it
-from test_interactive import FIGURES
-from test_try_it import DONE, HAS_ENGINE, LOOP, NO_ENGINE, PLAYGROUND, PROGRAMS, source, stored
+from test_figures import FIGURES
+from test_try_it import DONE, HAS_ENGINE, NO_ENGINE, PLAYGROUND, PROGRAMS, source, stored
 from visits import FIGURES_ARE_DRAWN, absent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full]
 
 PHONE = 390, 844
 PAGES = sorted({*FIGURES.values(), PLAYGROUND, "book/audit.html", "book/zh/index.html"})
@@ -76,17 +75,8 @@ def test_a_figure_shows_the_numbers_that_it_shows_in_the_first_browser(opened, v
             assert facts == first.evaluate(FACTS)
 
 
-def test_an_answer_of_a_quiz_opens(opened):
-    page = opened("book/foundations.html")
-    answer = "document.querySelector('details.quiz.right')"
-    closed = page.evaluate(f"{answer}.offsetHeight")
-    page.evaluate(f"{answer}.querySelector('summary').click()")
-    assert page.evaluate(f"{answer}.open")
-    assert page.evaluate(f"{answer}.offsetHeight") > closed
-
-
-def start(page, code):
-    """Run a program in the box of the page."""
+def run(page, code):
+    """Run a program in the box of the page to its end, and return what it printed."""
     page.evaluate(
         f"""(() => {{
           document.querySelector('.try-it textarea').value = {json.dumps(code)};
@@ -94,11 +84,6 @@ def start(page, code):
           return null;
         }})()"""
     )
-
-
-def printed(page, code):
-    """Run a program to its end, and return what it printed."""
-    start(page, code)
     page.wait_until(DONE)
     return page.evaluate("document.querySelector('.try-it .output').textContent")
 
@@ -117,23 +102,4 @@ def playground(firefox, site):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_prints_there_what_it_prints_here(playground, name):
-    assert printed(playground, source(name)) == stored(name)
-
-
-def test_the_generators_draw_the_numbers_that_they_draw_here(playground):
-    code = (
-        "import numpy as np\n"
-        "rng = np.random.default_rng(7)\n"
-        "print(rng.integers(2**40, size=3), rng.random(3), rng.normal(size=3), rng.laplace(size=3))"
-    )
-    assert printed(playground, code) == try_it.printed(code)
-
-
-def test_a_loop_without_an_end_is_stopped(playground):
-    start(playground, f"print('on')\n{LOOP}")
-    playground.wait_until("document.querySelector('.try-it .output').textContent === 'on\\n'")
-    playground.evaluate("document.querySelector('.try-it .stop').click()")
-    playground.wait_until(DONE)
-    state = playground.evaluate("document.querySelector('.try-it .state').textContent")
-    assert state == "Stopped."
-    assert printed(playground, "print(1 + 1)") == "2\n"
+    assert run(playground, source(name)) == stored(name)
