@@ -400,7 +400,7 @@ KINDS = [
     ("private_auc.auc.ties private_auc.release_auc.ties", "half", WORD + values("grouped")),
     ("private_auc.average_precision.ties", "grouped", WORD + values("half")),
     ("private_auc.release_average_precision.ties", "pessimistic", WORD + values("half")),
-    ("private_auc.log_density.ties", None, or_none(WORD) + values("grouped")),
+    ("private_auc.log_density.ties", "pessimistic", or_none(WORD) + values("grouped")),
     ("private_auc.auc.labels", [0, 1], TWO_CLASSES + values([0, 0], [1, 1])),
     ("private_auc.average_precision.labels", [0, 1], TWO_CLASSES + values([0, 0])),
     ("private_auc.ap_local_sensitivity.negatives", 9, or_none(SIZE)),

@@ -250,7 +250,8 @@ def log_density(
     True
     """
     output = check_doubles("output", output)
-    ties = METRIC[check_choice("metric", metric, METRICS)].ties[0] if ties is None else ties
+    record = METRIC[check_choice("metric", metric, METRICS)]
+    ties = record.ties[0] if ties is None else ties
     plan = _Plan(metric, ties, epsilon, delta, noise, calibration, guess)
     positives, negatives = split_scores(labels, scores)
     n, m = positives.size, negatives.size
