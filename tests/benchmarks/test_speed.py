@@ -1,4 +1,4 @@
-"""Time everybody at every job. `make bench` runs this; `make test` does not."""
+"""Time everybody at every job. README.md says how; `make test` does not."""
 
 import time
 import tracemalloc

@@ -1,6 +1,6 @@
 """Audit the published packages of this folder, each in an environment of its own.
 
-Usage: ``python tests/field/run.py [NAME ...] [--force]``, or ``make field``
+Usage: ``python tests/field/run.py [NAME ...] [--force]``
 
 `packages/NAME.py` lists the audits of a package, `packages/NAME.txt` pins all that it needs. The
 environment is made in a temporary folder and thrown away; what stands behind `# borrowed:` is taken
