@@ -4,7 +4,6 @@
 page lead to the lines of the tests, and a link beside each statement leads to its row.
 """
 
-import functools
 import json
 import re
 from pathlib import Path
@@ -13,8 +12,7 @@ import yaml
 
 import ledger
 
-# What the page says of a test that is decorated so.
-NOTES = {"given": "parameters from hypothesis"}
+TEST = re.compile(r"\[(?P<title>[^]]+)\]\([^)\s]+/(?P<path>tests/[\w/]+\.py)\)")
 
 INTRODUCTION = """\
 # What is checked, and how
@@ -33,10 +31,8 @@ alike, as far as it reaches. How far that is, its kind says:
 
 A check of every small case is no proof for the large ones, and no check says that a statement is
 the right one to ask for. So every line leads to its statement and to the source of its tests: read
-both. Some tests let the program hypothesis choose their parameters, and the line says so. Three
-more rules are kept by a test: of the tests in the line of a function at least one uses that
-function; what is called exact, an enumeration or a quadrature draws no random numbers; and no test
-on this page is left out of the run that comes with every change.
+both. Some tests let the program hypothesis choose their parameters, and the line says so. One more
+rule is kept by a test: no test on this page is left out of the run that comes with every change.
 
 **The last result** is the same in every line, so there is no column for it: each of these tests is
 run for every change, and the site is published by itself only from a change for which all of them
@@ -61,27 +57,27 @@ sensitivity or a scale of noise.{left_out}
 """
 
 
-def page(found, root=ledger.ROOT, lines=False):
-    """Write the ledger as a page; with ``lines``, links lead to the line of a test."""
+def write_page(found, root=ledger.ROOT):
+    """Return the ledger as a page."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
     source = f"{config['url']}/blob/{config['branch']}"
     words = {"kinds": _kinds(found), "repository": config["url"], "branch": config["branch"]}
     parts = [INTRODUCTION.format(**words, **_planted())]
     parts.append(PROMISES.format(left_out=_left_out(found)))
-    rest = [*found.statements, *found.shown()]
+    rest = [*found.statements, *found.promises]
     for name, title in _chapters(found.prose):
         things = [thing for thing in rest if thing.chapter == name]
         rest = [thing for thing in rest if thing.chapter != name]
         if things:
-            parts += [f"## {title}\n", _table(found, things, source, lines)]
+            parts += [f"## {title}\n", _table(found, things, source)]
     if rest:
-        parts += ["## Without a chapter\n", _table(found, rest, source, lines, whole=True)]
+        parts += ["## Without a chapter\n", _table(found, rest, source, whole=True)]
     return "\n".join(parts)
 
 
 def _kinds(found):
     rows = ["| kind | what it does | lines |", "|---|---|---|"]
-    things = [*found.statements, *found.shown()]
+    things = [*found.statements, *found.promises]
     for kind, words in ledger.KINDS.items():
         count = sum(kind in {check.kind for check in found.of(thing.label)} for thing in things)
         count = len(found.on_paper) if kind == ledger.CITED else count
@@ -115,10 +111,10 @@ def _chapters(prose):
             yield name.removesuffix(".ipynb"), re.search(r"^# (.*)$", text, re.M)[1].strip()
 
 
-def _table(found, things, source, lines, whole=False):
+def _table(found, things, source, whole=False):
     rows = ["| statement | checked by |", "|---|---|"]
     for thing in things:
-        checks = [_line(check, source, lines) for check in found.of(thing.label)]
+        checks = [_line(check, source) for check in found.of(thing.label)]
         if thing.label in found.on_paper:
             checks.append(f"*{ledger.CITED}:* {found.on_paper[thing.label]}")
         listed = "<br>".join(checks) or "**nothing yet**"
@@ -127,48 +123,41 @@ def _table(found, things, source, lines, whole=False):
     return "\n".join(rows) + "\n"
 
 
-def _line(check, source, lines):
-    place = f"#L{check.line}" if lines else ""
-    notes = [word for mark, word in NOTES.items() if mark in check.marks]
-    after = f" ({', '.join(notes)})" if notes else ""
-    return f"*{check.kind}:* [{check.title}]({source}/{check.path}{place}){after}"
-
-
-def write(root=ledger.ROOT):
-    """Write the page anew."""
-    path = root / f"{ledger.PAGE}.md"
-    path.write_text(page(ledger.Ledger.read(root), root), encoding="utf-8")
+def _line(check, source):
+    after = " (parameters from hypothesis)" if check.by_hypothesis else ""
+    return f"*{check.kind}:* [{check.title}]({source}/{check.path}){after}"
 
 
 # The site.
 
 
-@functools.cache
-def _read(root):
-    return ledger.Ledger.read(root)
-
-
 def number_lines(app, docname, source):
     """Let the links of the page lead to the lines that the tests have today."""
+
+    def number(match):
+        name = "test_" + match["title"].replace(" ", "_")
+        text = (Path(app.confdir) / match["path"]).read_text(encoding="utf-8")
+        [place] = re.findall(rf"\A(.*?)^ *def {name}\(", text, re.M | re.S | re.I)
+        return f"{match[0][:-1]}#L{place.count(chr(10)) + 1})"
+
     if docname == ledger.PAGE:
-        root = Path(app.confdir)
-        source[0] = page(_read(root), root, lines=True)
+        source[0] = TEST.sub(number, source[0])
 
 
 def link(app, doctree, docname):
     """Put a link beside each statement to its row, and a name on each row."""
     from docutils import nodes
 
-    found = _read(Path(app.confdir))
     if docname == ledger.PAGE:
-        _name_rows(doctree, [*found.statements, *found.shown()])
-        return
-    kinds = {statement.label: statement.kind for statement in found.statements}
+        for row in doctree.findall(nodes.row):
+            for reference in list(row.findall(nodes.reference))[:1]:
+                label = reference.get("refuri", "").partition("#")[2].removeprefix("dpnotes.")
+                row["ids"] += [row_of(label)] if label else []
     for node in doctree.findall(nodes.Admonition):
-        label = node.get("label") if node.get("realtype") in ledger.STATED else None
-        if label in kinds:
+        label, kind = node.get("label"), node.get("realtype")
+        if label and kind in ledger.STATED:
             to = f"{app.builder.get_relative_uri(docname, ledger.PAGE)}#{row_of(label)}"
-            words = f"How this {kinds[label]} is checked"
+            words = f"How this {kind} is checked"
             reference = nodes.reference("", words, internal=True, refuri=to)
             node += nodes.paragraph("", "", reference, classes=["small", "sd-text-right"])
 
@@ -176,18 +165,6 @@ def link(app, doctree, docname):
 def row_of(label):
     """Return the name of a row of the page."""
     return f"check-{label}"
-
-
-def _name_rows(doctree, things):
-    from docutils import nodes
-
-    names = {thing.address.partition("#")[2]: row_of(thing.label) for thing in things}
-    for row in doctree.findall(nodes.row):
-        for reference in row.findall(nodes.reference):
-            place = reference.get("refuri", "").partition("#")[2]
-            if place in names:
-                row["ids"].append(names.pop(place))
-            break
 
 
 def setup(app):
@@ -198,4 +175,5 @@ def setup(app):
 
 
 if __name__ == "__main__":
-    write()
+    path = ledger.ROOT / f"{ledger.PAGE}.md"
+    path.write_text(write_page(ledger.read()), encoding="utf-8")

@@ -1,9 +1,7 @@
-"""How long a page takes to read, and what makes it long.
+"""How long a page takes to read: words/85 + visible lines of code/19.
 
-Minutes are words/85 + visible lines of code/19, fitted to two readings of the first edition.
 Exercises (the quiz is their first part), sources, sections whose heading ends in ``(optional)`` and
-what opens on demand (``:class: dropdown``) do not count. ``python book/_tools/measure.py`` prints
-a row for each page.
+what opens on demand (``:class: dropdown``) do not count.
 """
 
 import math
@@ -14,24 +12,24 @@ from itertools import takewhile
 import prose
 
 WORDS_A_MINUTE, LINES_A_MINUTE = 85, 19
-MOST_MINUTES, MOST_LINES, LONGEST_CELL = 45, 180, 25
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 NOT_COUNTED = {"Exercises", "Sources"}
 
 HEADING = re.compile(r"^(?P<marks>#{1,6}) +(?P<text>.*?)\s*$")
-SOURCE = re.compile(r"\bthe sources?\b(?!\s+code\b)|\bour source\b|\bits source\b", re.I)
-PICTURE = re.compile(r'class="interactive"|!\[|<svg\b|<img\b|\{(?:figure|image)\}')
+# What stands inside an interactive figure is for readers who do not see the figure.
+NO_WORDS = re.compile(
+    r'<!--.*?-->|<div class="(?:interactive|try-it)".*?</div>|<[^>]+>'
+    r"|\$\$.*?\$\$|\\begin\{(\w+\*?)\}.*?\\end\{\1\}",
+    re.S,
+)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a page asks of its reader."""
+    """The words and the lines of code that a page asks its reader to read."""
 
     words: int
     lines: int
-    longest: int
-    code_before_picture: bool
-    sources: int
 
     @property
     def minutes(self):
@@ -46,22 +44,22 @@ class Measure:
 
 def measure(cells):
     """Measure the cells of a page."""
-    words, lines, longest, sources = 0, 0, 0, 0
-    pictured, early = False, False
-    reader = _Reader()
+    words, lines, skipped = 0, 0, 0
     for cell in cells:
-        if cell["cell_type"] == "markdown":
-            text = reader.counted(cell["source"])
-            words += len(_words(text))
-            sources += len(SOURCE.findall(prose.mask(cell["source"])))
-            pictured |= bool(PICTURE.search(cell["source"]))
+        if cell["cell_type"] == "code" and not skipped:
+            lines += visible_lines(cell)
+        if cell["cell_type"] != "markdown":
             continue
-        seen = visible_lines(cell)
-        longest = max(longest, seen)
-        early |= bool(seen) and not pictured
-        pictured |= _shows_picture(cell)
-        lines += 0 if reader.skipping else seen
-    return Measure(words, lines, longest, early, sources)
+        counted = []
+        for line in _without_dropdowns("".join(cell["source"])):
+            heading = HEADING.match(line)
+            # A section ends at the next heading of its level.
+            if heading and not 0 < skipped < len(heading["marks"]):
+                optional = heading["text"] in NOT_COUNTED or heading["text"].endswith("(optional)")
+                skipped = len(heading["marks"]) if optional else 0
+            counted += [] if skipped else [line]
+        words += _count_words("\n".join(counted))
+    return Measure(words, lines)
 
 
 def visible_lines(cell):
@@ -69,39 +67,6 @@ def visible_lines(cell):
     if HIDDEN & set(cell["metadata"].get("tags", [])):
         return 0
     return sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
-
-
-def _shows_picture(cell):
-    kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
-    return any(kind.startswith("image/") for kind in kinds)
-
-
-class _Reader:
-    """Somebody who reads cell after cell and leaves out what is optional."""
-
-    def __init__(self):
-        self.level = 0
-
-    @property
-    def skipping(self):
-        return self.level > 0
-
-    def counted(self, source):
-        """Return the lines of a Markdown cell that count."""
-        lines = []
-        for line in _without_dropdowns(source):
-            heading = HEADING.match(line)
-            if heading:
-                self._pass(len(heading["marks"]), heading["text"])
-            if not self.skipping:
-                lines.append(line)
-        return "\n".join(lines)
-
-    def _pass(self, level, text):
-        if self.skipping and level > self.level:
-            return
-        skipped = text in NOT_COUNTED or text.endswith("(optional)")
-        self.level = level if skipped else 0
 
 
 def _without_dropdowns(source):
@@ -113,35 +78,14 @@ def _without_dropdowns(source):
             fences.pop()
         elif fence:
             options = takewhile(prose.OPTION.match, lines[number + 1 :])
-            closed = any("dropdown" in option for option in options)
-            closed = closed or fence["name"] in (None, "dropdown")
+            closed = fence["name"] in (None, "dropdown") or "dropdown" in "".join(options)
             fences.append((fence["marks"], closed))
         elif not any(closed for _, closed in fences):
             kept.append("" if fences and prose.OPTION.match(line) else line)
     return kept
 
 
-def _words(text):
-    # What stands inside an interactive figure is for readers who do not see the figure.
-    boxes = r'<div class="(?:interactive|try-it)".*?</div>'
-    text = re.sub(rf"<!--.*?-->|{boxes}|<[^>]+>", "", text, flags=re.S)
-    text = re.sub(r"\$\$.*?\$\$", " ", text, flags=re.S)
-    text = re.sub(r"\\begin\{(\w+\*?)\}.*?\\end\{\1\}", " ", text, flags=re.S)
-    text = re.sub(r"\$[^$\n]+\$", " x ", text)
+def _count_words(text):
+    text = re.sub(r"\$[^$\n]+\$", " x ", NO_WORDS.sub("", text))
     text = re.sub(r"\]\([^)\s]*\)", "]", text)
-    return [word for word in text.split() if re.search(r"\w", word)]
-
-
-def main():
-    """Print a row for each notebook."""
-    import refresh
-
-    print(f"{'page':34s} minutes  words  lines  longest  sources")
-    for path in refresh.notebooks():
-        found = measure(refresh.read(path)["cells"])
-        row = [f"{found.exact:7.0f}", f"{found.words:6d}", f"{found.lines:6d}"]
-        print(f"{refresh.name(path):34s} {' '.join(row)} {found.longest:8d} {found.sources:8d}")
-
-
-if __name__ == "__main__":
-    main()
+    return sum(bool(re.search(r"\w", word)) for word in text.split())

@@ -9,8 +9,8 @@ since it was run, the notebook is stale. What the package does is not in the has
 print something else by now, and ``--force`` all. A forced run fails where a picture visibly
 differs from the stored one, which nbval does not see. Cells tagged ``needs-cifar10`` and the like
 keep their outputs where their data is absent. Every notebook gets anew what follows from the rest:
-the numbers in its prose (see `marks`), its list of sources (see `sources`), its quiz (see
-`quizzes`), its reading time, and which code is folded.
+the numbers in its prose (see `marks`), its list of sources (see `sources`), its reading time, and
+which code is folded.
 """
 
 import argparse
@@ -30,7 +30,6 @@ from pathlib import Path
 
 import marks
 import measure
-import quizzes
 import sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,7 +203,6 @@ def execute(path, timeout=600, root=ROOT):
     client.execute(env=_environment(root))
     for cell in skipped:
         cell.metadata["tags"].remove("skip-execution")
-    book.cells = quizzes.filled(book.cells, path)
     return normalise(book, provenance(book, absent, root))
 
 
@@ -371,7 +369,6 @@ def _differ_visibly(before, after):
 def rewrite(path):
     """Write the prose of a fresh notebook anew; nothing is run."""
     book = read(path)
-    book["cells"] = quizzes.filled(book["cells"], path)
     text = _text(normalise(book, book["metadata"].get("dpnotes", {})))
     if text != path.read_text(encoding="utf-8"):
         _write(path, text)
@@ -408,25 +405,14 @@ def main(arguments=None, root=ROOT):
     paths = _named(options.notebooks, root)
     wanted = failed(root) if options.failed else set(paths) if options.force else set()
     wanted |= {path for path in paths if stale(path, root)}
-    try:
-        for path in paths:
-            if path not in wanted:
-                rewrite(path)
-    except quizzes.QuizError as error:
-        sys.exit(str(error))
+    for path in paths:
+        if path not in wanted:
+            rewrite(path)
     passed = True
     for shown, right in _refresh_all(sorted(wanted), options, root):
         print(shown, flush=True)
         passed &= right
     print(f"{len(wanted)} run, {len(set(paths) - wanted)} fresh")
-    if root == ROOT:
-        # Here, as that module reads pages with this one.
-        import routes
-        import translations
-
-        routes.write()
-        for line in translations.report():
-            print(line)
     return 0 if passed else 1
 
 

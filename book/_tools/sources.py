@@ -73,17 +73,23 @@ def _order(entry):
     return name.lower(), entry.fields.get("year", ""), entry.fields.get("title", "")
 
 
+@functools.cache
+def _style():
+    from pybtex.plugin import find_plugin
+
+    return find_plugin("pybtex.style.formatting", "unsrt")()
+
+
 def _written(entry):
     """Write an entry as one line of Markdown that links to its address."""
+    from pybtex.backends.plaintext import Backend
     from pybtex.database import Entry
-    from pybtex.plugin import find_plugin
 
     fields = {key: value for key, value in entry.fields.items() if key not in LINKED}
     plain = Entry(entry.type, fields, entry.persons)
     plain.key = entry.key
-    style = find_plugin("pybtex.style.formatting", "unsrt")()
-    [formatted] = style.format_entries([plain])
-    text = formatted.text.render(find_plugin("pybtex.backends", "plaintext")())
+    [formatted] = _style().format_entries([plain])
+    text = formatted.text.render(Backend())
     text = re.sub(r"\s+", " ", text).strip().replace("*", r"\*").replace("$", r"\$")
     return f"{text} [{_short(address(entry))}](<{address(entry)}>)"
 
