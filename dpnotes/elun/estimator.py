@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from numbers import Integral
@@ -28,9 +28,9 @@ from dpnotes._checks import (
     is_finite,
     shown,
 )
-from dpnotes.elun._checks import check_size
-from dpnotes.elun._rules import MOST_NODES, uniform_rule
-from dpnotes.elun._solver import (
+from dpnotes.elun.loss import check_size, clip_rows, logistic_sensitivity, sensitivity
+from dpnotes.elun.noise import MOST_NODES, l2_laplace_noise, uniform_rule
+from dpnotes.elun.solver import (
     Binary,
     Softmax,
     least_tolerance,
@@ -40,8 +40,6 @@ from dpnotes.elun._solver import (
     solve,
     without_noise,
 )
-from dpnotes.elun.loss import clip_rows, logistic_sensitivity, sensitivity
-from dpnotes.elun.noise import l2_laplace_noise
 
 OBJECTIVES = ("elun", "erm")
 EXPECTATIONS = ("auto", "draws", "quadrature")
@@ -390,8 +388,6 @@ def fit_many(
     >>> len({float(model.coef_[0, 0]) for model in fit_many(models, x, y)})
     100
     """
-    if not isinstance(models, Iterable):
-        raise TypeError(f"models must be a sequence of models, got {type(models).__name__}")
     if not isinstance(models, Sequence):
         raise TypeError(f"models must be a sequence of models, got {type(models).__name__}")
     if not all(isinstance(model, PrivateLogisticRegression) for model in models):
@@ -492,7 +488,8 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     if model.calibration == "sharp" and not softmax:
         sharp = rho, strength, n, tolerance, epsilon / models, scale, dimension, draws
         if model.objective == "erm":
-            scale = _sharp_scale(*sharp)
+            moved = logistic_sensitivity(rho, strength, n, gradient_tolerance=tolerance)
+            scale = min(scale, moved / (epsilon / models))
         elif _by_quadrature(model, softmax):
             scale = _sharp_scale_under_noise(*sharp)
     return Guarantee(

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from dpnotes._checks import as_array, check_epsilon, check_flag, check_integer, check_real, kind_of
-from dpnotes.elun._checks import check_numbers, check_size
-from dpnotes.elun._rules import MOST_NODES, uniform_rule
-from dpnotes.elun._solver import (
+from dpnotes.elun.noise import MOST_NODES, check_numbers, uniform_rule
+from dpnotes.elun.solver import (
     Binary,
     least_tolerance,
     mean_over_interval,
@@ -441,3 +440,8 @@ def _check_signs(labels: ArrayLike, n: int) -> NDArray:
     if not np.all(np.abs(labels) == 1):
         raise ValueError("labels must be -1 or +1; a record is not")
     return labels
+
+
+def check_size(name: str, value: float) -> float:
+    """Return a positive number whose square is one too."""
+    return check_real(name, value, low=1e-50, high=1e50, allowed="a number in [1e-50, 1e50]")

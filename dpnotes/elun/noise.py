@@ -6,15 +6,24 @@ it as one number, b ||x||_2 tau, whatever the dimension.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 
-from dpnotes._checks import check_choice, check_integer, check_rng
-from dpnotes.elun._checks import check_numbers, check_scale
-from dpnotes.elun._rules import MOST_NODES, gauss_rule, uniform_rule
+from dpnotes._checks import (
+    as_array,
+    as_floats,
+    check_choice,
+    check_integer,
+    check_real,
+    check_rng,
+    kind_of,
+)
 
 NOISES = ("l2", "coordinate")
+MOST_NODES = 100
 
 
 def l2_laplace_noise(
@@ -138,7 +147,7 @@ def log_density(
     2.0
     """
     check_choice("noise", noise, NOISES)
-    scale = check_scale(scale)
+    scale = _check_scale(scale)
     centre, output = check_numbers("centre", centre), check_numbers("output", output)
     if centre.ndim != 1 or centre.size == 0:
         raise ValueError(f"centre must be one-dimensional and not empty, got shape {centre.shape}")
@@ -239,4 +248,79 @@ def _check_noise(dimension: int, scale: float, size: int | None) -> tuple[int, f
         raise ValueError(
             f"size must give at most 2**40 numbers in all, got {count} vectors of {dimension}"
         )
-    return dimension, check_scale(scale), count
+    return dimension, _check_scale(scale), count
+
+
+def _check_scale(scale: float) -> float:
+    """Return the scale of noise that is finite, and stays so when it is added to weights."""
+    allowed = "a positive number up to 1e200"
+    return check_real("scale", scale, low=0.0, low_open=True, high=1e200, allowed=allowed)
+
+
+def check_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return finite numbers as an array of floats."""
+    array = as_array(name, values, with_booleans=True)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
+    numbers = as_floats(array)
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{name} must be finite")
+    return numbers
+
+
+@lru_cache(maxsize=64)
+def gauss_rule(dimension: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points and weights that average polynomials in tau up to degree 2 nodes - 1."""
+    return _product_rule(dimension, nodes, np.arange(1.0, nodes))
+
+
+@lru_cache(maxsize=64)
+def uniform_rule(dimension: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return half-widths and weights of uniform distributions that make up tau."""
+    # The signed square root of a chi-square variable with 3 degrees of freedom.
+    order = np.arange(1.0, nodes)
+    points, weights = _product_rule(dimension, nodes, order + 2 * (order % 2))
+    half = nodes // 2
+    weights = weights[half:] * np.where(points[half:] > 0, 2.0, 1.0)
+    return points[half:], weights / weights.sum()
+
+
+def _product_rule(
+    dimension: int, nodes: int, squares: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return a Gauss rule for sqrt(2 G) times a symmetric variable, given by its recurrence."""
+    order = np.arange(nodes // 2 + 1)
+    shape = (dimension - 1) / 2
+    gammas, gamma_weights = _golub_welsch(
+        2 * order + 1 + shape, np.sqrt(order[1:] * (order[1:] + shape))
+    )
+    normals, normal_weights = _golub_welsch(np.zeros(nodes), np.sqrt(squares))
+    points = np.outer(np.sqrt(2 * np.maximum(gammas, 0)), normals).ravel()
+    masses = np.outer(gamma_weights, normal_weights).ravel()
+    points, weights = _golub_welsch(np.zeros(nodes), _lanczos(points, masses, nodes))
+    # Rounding aside, the rule is symmetric; a proof needs it to be so exactly.
+    return (points - points[::-1]) / 2, (weights + weights[::-1]) / 2
+
+
+def _golub_welsch(
+    diagonal: NDArray, beside: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the Gauss rule of a distribution from the recurrence of its orthogonal polynomials."""
+    points, vectors = linalg.eigh_tridiagonal(diagonal, beside)
+    weights = vectors[0] ** 2
+    return points, weights / weights.sum()
+
+
+def _lanczos(points: NDArray, masses: NDArray, nodes: int) -> NDArray[np.float64]:
+    """Return the recurrence coefficients beside the diagonal of a symmetric distribution."""
+    basis = np.zeros((nodes, points.size))
+    basis[0] = np.sqrt(masses / masses.sum())
+    beside = np.empty(nodes - 1)
+    for k in range(1, nodes):
+        fresh = points * basis[k - 1]
+        # Twice, for what rounding leaves of the earlier directions.
+        for _ in range(2):
+            fresh -= basis[:k].T @ (basis[:k] @ fresh)
+        beside[k - 1] = np.linalg.norm(fresh)
+        basis[k] = fresh / beside[k - 1]
+    return beside
