@@ -8,8 +8,9 @@ that the command line names (or `tests/test_NAME.py`), what `test_refusals.py` a
 and its doctests. FOLDER/SUITE/ holds a file for each bug with the result and the CPU seconds of
 each test, so a second start goes on where the first stopped; FOLDER/SUITE.json holds the matrix.
 
-With --paired there are no planted bugs, but the tests of another checkout are run as well, with the
-package of this one, and the exit status is 1 if they notice a change that the tests here do not.
+With --paired there are no planted bugs. The tests here stop at the first that notices a change;
+where none does, the tests of another checkout are run with the package of this one, and the exit
+status is 1 if they notice it.
 """
 
 import argparse
@@ -58,7 +59,7 @@ class Recorder:
             self.file.write(json.dumps([report.nodeid, False, 0.0]) + "\n")
 
 
-def ask(folder, module, tests, path):
+def ask(folder, module, tests, path, *options):
     """Run the tests of a module in a copy of the checkout, in this process."""
     os.chdir(folder)
     os.environ.update(PYTHONPATH=str(folder), CI="true", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
@@ -66,7 +67,7 @@ def ask(folder, module, tests, path):
     for name in [name for name in sys.modules if name.partition(".")[0] == "dpnotes"]:
         del sys.modules[name]
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
+    options = [*options, "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     # numpy is imported already, and would warn of a doctest's matrix only once.
     options += ["-W", "ignore:the matrix subclass:PendingDeprecationWarning"]
@@ -74,40 +75,42 @@ def ask(folder, module, tests, path):
     return pytest.main([*options, *files], plugins=[Recorder(module, path)])
 
 
-def measure(folder, module, tests, path, limit):
+def measure(folder, module, tests, path, limit, *options):
     """Return [name, whether it passed, CPU seconds] of each test, from a file where there is one.
 
     Past the limit in seconds the test that runs counts as failed, and the others are not asked.
     """
     if not path.exists():
         part = path.with_suffix(".part")
-        if sample.forked(lambda: ask(folder, module, tests, part), limit) is None:
+        if sample.forked(lambda: ask(folder, module, tests, part, *options), limit) is None:
             with part.open("a") as file:
                 file.write(json.dumps(["time", False, limit]) + "\n")
         part.rename(path)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def fill(folder, module, tests, bugs, out):
-    """Return for each bug the tests that notice it, of those that pass without it."""
+def fill(folder, module, tests, bugs, out, *options):
+    """Return for each numbered bug the tests that notice it, of those that pass without it."""
     out.mkdir(parents=True, exist_ok=True)
     base = measure(folder, module, tests, out / "base.jsonl", 3600)
     limit = 20 + 5 * sum(seconds for *_, seconds in base)
     passing = {name for name, passed, _ in base if passed} | {"time"}
     matrix = {"seconds": {name: seconds for name, _, seconds in base}, "noticed": {}}
-    for number, bug in enumerate(bugs):
+    for number, bug in bugs.items():
         path = folder / bug["file"]
         source = path.read_text(encoding="utf-8")
         if "line" in bug:
             sample.write(path, sample.change_lines(bug, source))
         else:
             planted.plant(bug, folder)
-        told = measure(folder, module, tests, out / f"{number}.jsonl", limit)
+        told = measure(folder, module, tests, out / f"{number}.jsonl", limit, *options)
         sample.write(path, source)
         noticed = sorted(name for name, passed, _ in told if name in passing and not passed)
         matrix["noticed"][number] = noticed
         print(f"{out.name} {number}: {len(noticed)} of {len(told)} tests notice it", flush=True)
-    out.with_suffix(".json").write_text(json.dumps({"bugs": bugs, **matrix}, indent=1))
+    out.with_suffix(".json").write_text(
+        json.dumps({"bugs": list(bugs.values()), **matrix}, indent=1)
+    )
     return matrix["noticed"]
 
 
@@ -128,24 +131,26 @@ def main(arguments=None):
         bugs = sample.draw_changes(name, place, options.draws, random.Random(options.seed))
         known = [] if options.paired else planted.bugs([name])
         (out / "bugs.json").write_text(json.dumps([*known, *bugs], indent=1))
-    bugs = json.loads((out / "bugs.json").read_text())
+    bugs = dict(enumerate(json.loads((out / "bugs.json").read_text())))
     tests = [*(options.tests or [f"tests/test_{name}.py"]), place]
     for module in sample.SHARED:
         __import__(module)
-    noticed = {}
-    for suite in ["new", *(["old"] if options.paired else [])]:
-        with tempfile.TemporaryDirectory() as folder:
-            copied = Path(folder).resolve()
-            planted.copy(copied)
-            if suite == "old":
-                shutil.rmtree(copied / "tests")
-                shutil.copytree(options.paired / "tests", copied / "tests", ignore=planted.UNNEEDED)
-                shutil.copy(options.paired / "conftest.py", copied)
-            noticed[suite] = fill(copied, name, tests, bugs, out / suite)
-    lost = [n for n in noticed["new"] if noticed.get("old", {}).get(n) and not noticed["new"][n]]
-    for number in lost:
-        print(json.dumps({**bugs[number], "noticed by": noticed["old"][number]}, indent=1))
-    print(f"{len(bugs)} bugs, {sum(map(bool, noticed['new'].values()))} noticed, {len(lost)} lost")
+    with tempfile.TemporaryDirectory() as folder:
+        copied = Path(folder).resolve()
+        planted.copy(copied)
+        noticed = fill(copied, name, tests, bugs, out / "new", *(["-x"] if options.paired else []))
+        missed = {number: bug for number, bug in bugs.items() if not noticed[number]}
+        lost = {}
+        if options.paired:
+            shutil.rmtree(copied / "tests")
+            shutil.copytree(options.paired / "tests", copied / "tests", ignore=planted.UNNEEDED)
+            shutil.copy(options.paired / "conftest.py", copied)
+            lost = fill(copied, name, tests, missed, out / "old")
+    for number, names in lost.items():
+        if names:
+            print(json.dumps({**bugs[number], "noticed by": names}, indent=1))
+    lost = sum(map(bool, lost.values()))
+    print(f"{len(bugs)} bugs, {len(bugs) - len(missed)} noticed, {lost} lost")
     return 1 if lost else 0
 
 
