@@ -909,15 +909,15 @@ def test_the_far_end_imports_nothing_of_the_package():
 
 def test_the_audit_does_not_see_in_which_order_the_runs_were_made(monkeypatch):
     """Who is honest first, while an event is chosen, and leaks later must not gain by it."""
-    seen, audited = [], _judge.audited
+    seen, audit_pair = [], _judge.audit_pair
 
     def spy(mechanism, places, trials, *rest):
         outputs = {place: [mechanism(place) for _ in range(trials)] for place in places}
         seen.extend(outputs.values())
         stored = {place: iter(outputs[place]) for place in places}
-        return audited(lambda place: next(stored[place]), places, trials, *rest)
+        return audit_pair(lambda place: next(stored[place]), places, trials, *rest)
 
-    monkeypatch.setattr(_judge, "audited", spy)
+    monkeypatch.setattr(_judge, "audit_pair", spy)
     source = "calls = []\ndef answer(truth):\n    calls.append(0)\n    return len(calls)\n"
     verdict(source, answer_task(arguments={}, distribution=None, mistakes={}, uses_rng=False))
     assert len(seen) == 2
