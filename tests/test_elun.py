@@ -1149,9 +1149,7 @@ def test_the_audit_finds_a_noise_four_times_too_small(monkeypatch):
     monkeypatch.setattr(
         estimator, "logistic_sensitivity", lambda *a, **options: real(*a, **options) / 4
     )
-    estimator._sharp_scale.cache_clear()
     bound = epsilon_lower_bound(releases(2.0, "erm"), *NEIGHBOURS, trials=1500, rng=15)
-    estimator._sharp_scale.cache_clear()
     assert bound > 2.0
 
 

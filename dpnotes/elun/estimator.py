@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -41,12 +41,16 @@ from dpnotes.elun.solver import (
     without_noise,
 )
 
-OBJECTIVES = ("elun", "erm")
-EXPECTATIONS = ("auto", "draws", "quadrature")
-MULTI_CLASS = ("softmax", "one-vs-rest")
-CALIBRATIONS = ("sharp", "lipschitz")
-
 _STEPS_OF_BISECTION = 12
+_STATEMENT = (
+    "epsilon = {:g} for this one fit, on rows whose preprocessing saw no private row; every other "
+    "fit on the same people costs again"
+)
+_IF_SEEDED = "; no guarantee to whoever knows or reuses the seed"
+_SPENT_ON = {
+    "elun": "the weights with the least expected loss under noise",
+    "erm": "the weights with the least loss",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,61 +404,46 @@ def fit_many(
     if not models:
         return models
     features, labels = _validated(models[0], X, y)
-    data = _Data(features, labels)
+    solved: dict[tuple, NDArray] = {}
     for model in models:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(models[0], name):
                 setattr(model, name, getattr(models[0], name))
-        _fit(model, data)
+        _fit(model, features, labels, solved)
     return models
 
 
-def _fit(model: PrivateLogisticRegression, data: "_Data") -> None:
-    """Fit one model to data that were checked."""
-    classes = _classes_of(model, data.labels)
-    promise = _guarantee(model, *data.features.shape, classes.size)
+def _fit(
+    model: PrivateLogisticRegression, features: NDArray, labels: NDArray, solved: dict
+) -> None:
+    """Fit one model to checked records; what has been solved already is taken from `solved`."""
+    classes = _classes_of(model, labels)
+    promise = _guarantee(model, *features.shape, classes.size)
+    targets = np.eye(classes.size)[_find_codes(labels, classes)]
     seeds = np.random.SeedSequence(model.random_state).spawn(2)
     for_draws, for_release = map(np.random.default_rng, seeds)
-    optimum = _optimum(model, promise, data, classes, for_draws)
+    problem = _identify_problem(model, promise, classes)
+    if problem is None or problem not in solved:
+        solved[problem] = _minimize(model, promise, features, targets, for_draws)
     noise = l2_laplace_noise(
         promise.dimension, promise.noise_scale, size=promise.models, rng=for_release
     )
-    released = (optimum + noise).reshape(1 if classes.size == 2 else classes.size, -1)
-    p = data.features.shape[1]
+    released = (solved[problem] + noise).reshape(1 if classes.size == 2 else classes.size, -1)
+    p = features.shape[1]
     model.classes_, model.privacy_ = classes, promise
     model.coef_ = released[:, :p]
     model.intercept_ = released[:, p] if model.fit_intercept else np.zeros(len(released))
 
 
-class _Data:
-    """Checked records, and what has been worked out from them for the models so far."""
-
-    def __init__(self, features: NDArray, labels: NDArray) -> None:
-        self.features, self.labels = features, labels
-        self._known: dict[tuple, NDArray] = {}
-
-    def once(self, key: tuple, work: Callable[[], NDArray]) -> NDArray:
-        """Return what is known under the key, and work it out the first time."""
-        if key not in self._known:
-            self._known[key] = work()
-        return self._known[key]
-
-    def rows(self, lipschitz: float, bias: bool) -> NDArray[np.float64]:
-        return self.once(
-            ("rows", lipschitz, bias), lambda: clip_rows(self.features, lipschitz, bias=bias)
+def _find_codes(labels: NDArray, classes: NDArray) -> NDArray[np.intp]:
+    """Return the place of every label among the classes; one that has none is refused."""
+    matches = np.broadcast_to(classes[:, np.newaxis] == labels, (classes.size, labels.size))
+    if not matches.any(axis=0).all():
+        raise ValueError(
+            "y must hold labels that are in classes; a record does not. List all labels that can "
+            "occur, as in classes=(-1, 1)"
         )
-
-    def codes(self, classes: NDArray) -> NDArray[np.intp]:
-        """Return the place of every label among the classes; one that has none is refused."""
-        matches = np.broadcast_to(
-            classes[:, np.newaxis] == self.labels, (classes.size, self.labels.size)
-        )
-        if not matches.any(axis=0).all():
-            raise ValueError(
-                "y must hold labels that are in classes; a record does not. List all labels that "
-                "can occur, as in classes=(-1, 1)"
-            )
-        return matches.argmax(axis=0)
+    return matches.argmax(axis=0)
 
 
 def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes: int) -> Guarantee:
@@ -486,18 +475,19 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     if not scale <= 1e200:
         raise ValueError(f"epsilon must give noise of a scale up to 1e200, got {epsilon}")
     if model.calibration == "sharp" and not softmax:
-        sharp = rho, strength, n, tolerance, epsilon / models, scale, dimension, draws
+        moved = partial(logistic_sensitivity, rho, strength, n, gradient_tolerance=tolerance)
         if model.objective == "erm":
-            moved = logistic_sensitivity(rho, strength, n, gradient_tolerance=tolerance)
-            scale = min(scale, moved / (epsilon / models))
+            scale = min(scale, moved() / (epsilon / models))
         elif _by_quadrature(model, softmax):
-            scale = _sharp_scale_under_noise(*sharp)
+            moved = partial(moved, dimension=dimension, nodes=draws)
+            scale = _search_scale(moved, epsilon / models, scale)
     return Guarantee(
         epsilon,
-        statement=_statement(epsilon, model.random_state is not None),
+        statement=_STATEMENT.format(epsilon) + _IF_SEEDED * (model.random_state is not None),
         mechanism="noise on the weights with density proportional to exp(-||z||_2 / noise_scale)",
         spent_on=_SPENT_ON[model.objective] + (f", {models} times" if models > 1 else ""),
-        neighbours=_neighbours(n, model.classes is None),
+        neighbours=f"one of {n} records replaced"
+        + ", the same classes occurring" * (model.classes is None),
         n=n,
         models=models,
         dimension=weights,
@@ -522,112 +512,67 @@ def _by_quadrature(model: PrivateLogisticRegression, softmax: bool) -> bool:
     return model.expectation != "draws" and not softmax
 
 
-@lru_cache(maxsize=1024)
-def _sharp_scale(
-    rho: float, strength: float, n: int, tolerance: float, epsilon: float, scale: float, *_: int
-) -> float:
-    """Return the scale of the noise on weights that were fitted without noise in mind."""
-    moved = logistic_sensitivity(rho, strength, n, gradient_tolerance=tolerance)
-    return min(scale, moved / epsilon)
-
-
-@lru_cache(maxsize=1024)
-def _sharp_scale_under_noise(
-    rho: float,
-    strength: float,
-    n: int,
-    tolerance: float,
-    epsilon: float,
-    scale: float,
-    dimension: int,
-    nodes: int,
-) -> float:
+def _search_scale(moved: Callable[..., float], epsilon: float, scale: float) -> float:
     """Return a scale that fits the sensitivity of the loss averaged over noise of this scale.
 
     The scale given is large enough and half of it too small, since no pull is below a half. What
     is returned has been tried, so the search may be as coarse as it likes.
     """
-
-    def enough(b: float) -> bool:
-        moved = logistic_sensitivity(
-            rho,
-            strength,
-            n,
-            noise_scale=b,
-            dimension=dimension,
-            nodes=nodes,
-            gradient_tolerance=tolerance,
-        )
-        return moved <= b * epsilon
-
     low, high = scale / 2, scale
     for _ in range(_STEPS_OF_BISECTION):
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        enough = moved(noise_scale=middle) <= middle * epsilon
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 
-def _statement(epsilon: float, seeded: bool) -> str:
-    said = (
-        f"epsilon = {epsilon:g} for this one fit, on rows whose preprocessing saw no private row; "
-        "every other fit on the same people costs again"
+def _identify_problem(
+    model: PrivateLogisticRegression, promise: Guarantee, classes: NDArray
+) -> tuple | None:
+    """Return all that decides the weights before noise, or None where random draws do."""
+    decided = (
+        *(model.lipschitz, model.fit_intercept, promise.regularization),
+        *(promise.gradient_tolerance, promise.models, tuple(classes)),
     )
-    return said + ("; no guarantee to whoever knows or reuses the seed" if seeded else "")
+    if model.objective == "erm":
+        return decided
+    if _by_quadrature(model, _is_softmax(promise, classes.size)):
+        return (*decided, promise.noise_scale, model.draws)
+    return None
 
 
-_SPENT_ON = {
-    "elun": "the weights with the least expected loss under noise",
-    "erm": "the weights with the least loss",
-}
-
-
-def _neighbours(n: int, classes_read: bool) -> str:
-    replaced = f"one of {n} records replaced"
-    return f"{replaced}, the same classes occurring" if classes_read else replaced
-
-
-def _optimum(
+def _minimize(
     model: PrivateLogisticRegression,
     promise: Guarantee,
-    data: _Data,
-    classes: NDArray,
+    features: NDArray,
+    targets: NDArray,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Return the weights before noise, a row for each noise vector."""
-    row, bias = float(model.lipschitz), bool(model.fit_intercept)
-    rows, codes = data.rows(row, bias), data.codes(classes)
-    softmax = promise.dimension > rows.shape[1]
-    # All that decides the problem, but for the noise that "elun" averages over.
-    key = row, bias, promise.regularization, promise.gradient_tolerance, softmax, tuple(classes)
-
-    def fitted(average: Callable, shifts: NDArray | None = None) -> NDArray[np.float64]:
+    row, strength = float(model.lipschitz), promise.regularization
+    rows = clip_rows(features, row, bias=model.fit_intercept)
+    softmax = _is_softmax(promise, targets.shape[1])
+    average, shifts = without_noise, None
+    if model.objective == "elun" and _by_quadrature(model, softmax):
+        half_widths, weights = uniform_rule(promise.dimension, model.draws)
+        lengths = np.linalg.norm(rows, axis=1)[:, np.newaxis]
+        average = over_intervals(promise.noise_scale * lengths * half_widths, weights)
+    elif model.objective == "elun":
+        noise = l2_laplace_noise(promise.dimension, promise.noise_scale, size=model.draws, rng=rng)
         if softmax:
-            targets = (codes[:, np.newaxis] == np.arange(classes.size)).astype(float)
-            problems: list = [Softmax(rows, targets, promise.regularization, row, shifts)]
+            shifts = np.tensordot(rows, noise.reshape(model.draws, -1, rows.shape[1]), (1, 2))
         else:
-            positives = [1] if classes.size == 2 else range(classes.size)
-            problems = [
-                Binary(rows, (codes == k).astype(float), promise.regularization, row, average)
-                for k in positives
-            ]
-        return np.array([solve(problem, promise.gradient_tolerance) for problem in problems])
-
-    if model.objective == "erm":
-        return data.once(key, lambda: fitted(without_noise))
-    if _by_quadrature(model, softmax):
-
-        def by_quadrature() -> NDArray[np.float64]:
-            half_widths, weights = uniform_rule(promise.dimension, model.draws)
-            lengths = np.linalg.norm(rows, axis=1)[:, np.newaxis]
-            return fitted(over_intervals(promise.noise_scale * lengths * half_widths, weights))
-
-        return data.once((*key, promise.noise_scale, model.draws), by_quadrature)
-    noise = l2_laplace_noise(promise.dimension, promise.noise_scale, size=model.draws, rng=rng)
+            average = over_points(rows @ noise.T, np.full(model.draws, 1 / model.draws))
     if softmax:
-        noise = noise.reshape(model.draws, -1, rows.shape[1])
-        return fitted(without_noise, np.tensordot(rows, noise, (1, 2)))
-    equal = np.full(model.draws, 1 / model.draws)
-    return fitted(over_points(rows @ noise.T, equal))
+        problems: list = [Softmax(rows, targets, strength, row, shifts)]
+    else:
+        columns = targets.T[1:] if targets.shape[1] == 2 else targets.T
+        problems = [Binary(rows, column, strength, row, average) for column in columns]
+    return np.array([solve(problem, promise.gradient_tolerance) for problem in problems])
+
+
+def _is_softmax(promise: Guarantee, classes: int) -> bool:
+    return classes > 2 and promise.models == 1
 
 
 _COMPLEX = (complex, np.complexfloating)
@@ -694,10 +639,10 @@ def _any_of(array: NDArray, types: tuple[type, ...]) -> bool:
 
 def _check_words(model: PrivateLogisticRegression) -> str:
     """Check the parameters that are words, and return `multi_class`."""
-    check_choice("objective", model.objective, OBJECTIVES)
-    check_choice("expectation", model.expectation, EXPECTATIONS)
-    check_choice("calibration", model.calibration, CALIBRATIONS)
-    return check_choice("multi_class", model.multi_class, MULTI_CLASS)
+    check_choice("objective", model.objective, ("elun", "erm"))
+    check_choice("expectation", model.expectation, ("auto", "draws", "quadrature"))
+    check_choice("calibration", model.calibration, ("sharp", "lipschitz"))
+    return check_choice("multi_class", model.multi_class, ("softmax", "one-vs-rest"))
 
 
 def _check_classes(classes: Sequence | None) -> NDArray:

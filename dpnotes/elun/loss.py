@@ -268,6 +268,7 @@ def averaged_logistic_loss(
     return np.logaddexp(0.0, -(margin[..., np.newaxis] + shifts)) @ weights
 
 
+@np.errstate(over="ignore")
 def clip_rows(features: ArrayLike, lipschitz: float, *, bias: bool = True) -> NDArray[np.float64]:
     """Return rows, with a 1 at the end for the bias, scaled down to a bounded 2-norm.
 
@@ -296,7 +297,13 @@ def clip_rows(features: ArrayLike, lipschitz: float, *, bias: bool = True) -> ND
     features = check_numbers("features", features)
     if features.ndim != 2:
         raise ValueError(f"features must be two-dimensional, got shape {features.shape}")
-    return _clip(features, lipschitz, check_flag("bias", bias))
+    ones = np.ones((len(features), 1 if check_flag("bias", bias) else 0))
+    rows = np.hstack([features, ones])
+    # No square of a huge or a tiny number is ever taken.
+    largest = np.abs(rows).max(axis=1, initial=np.finfo(float).tiny, keepdims=True)
+    unit = rows / largest
+    norms = np.linalg.norm(unit, axis=1, keepdims=True)
+    return np.where(norms > lipschitz / largest, unit * (lipschitz / np.maximum(norms, 1)), rows)
 
 
 def minimize_loss(
@@ -373,17 +380,6 @@ def minimize_loss(
     least = least_tolerance(longest, strength, rows.shape, draws)
     tolerance = reachable_tolerance(gradient_tolerance, 0.0, least)
     return solve(Binary(rows, targets.astype(float), strength, longest, average), tolerance)
-
-
-@np.errstate(over="ignore")
-def _clip(features: NDArray, lipschitz: float, bias: bool) -> NDArray[np.float64]:
-    """Return rows of bounded 2-norm; no square of a huge or a tiny number is ever taken."""
-    ones = np.ones((len(features), 1 if bias else 0))
-    rows = np.hstack([features, ones])
-    largest = np.abs(rows).max(axis=1, initial=np.finfo(float).tiny, keepdims=True)
-    unit = rows / largest
-    norms = np.linalg.norm(unit, axis=1, keepdims=True)
-    return np.where(norms > lipschitz / largest, unit * (lipschitz / np.maximum(norms, 1)), rows)
 
 
 @lru_cache(maxsize=1)

@@ -152,14 +152,8 @@ class Softmax:
             bent = np.einsum("njk,nk->nj", curvature, moved)
             return (bent.T @ self.rows).ravel() / n + self.strength * vector
 
-        size = gradient.size
-        step, failed = cg(
-            LinearOperator((size, size), times_hessian, dtype=float),
-            -gradient,
-            rtol=1e-3,
-            atol=0.0,
-            maxiter=200,
-        )
+        hessian = LinearOperator((gradient.size,) * 2, times_hessian, dtype=float)
+        step, failed = cg(hessian, -gradient, rtol=1e-3, atol=0.0, maxiter=200)
         return _newton_step(self._hessian(curvature), gradient) if failed else step
 
     def _hessian(self, curvature: NDArray) -> NDArray[np.float64]:
