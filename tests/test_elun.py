@@ -1,15 +1,11 @@
-import ast
-import dataclasses
 import functools
 import itertools
-import json
 import math
 import subprocess
 import sys
 import warnings
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -23,8 +19,6 @@ pytest.importorskip("sklearn", minversion="1.6")
 
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from dpnotes.audit import epsilon_lower_bound
@@ -73,7 +67,7 @@ def penalty_by_integration(margin, scale):
 
 @pytest.mark.claim("el-definition", "el-closed-form", kind="quadrature with a bound")
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
-@pytest.mark.parametrize("scale", [1e-3, 0.05, 0.1, 1 / 3, 0.5, 0.999999, 1.0, 2.0, 50.0, 1e5])
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 0.999999, 2.0, 1e5])
 def test_the_closed_form_is_the_integral(scale):
     for margin in (-300.0, -5.0, -0.1, 0.0, 1.0, 3.0, 20.0, 100.0):
         expected = np.logaddexp(0, -margin) + penalty_by_integration(margin, scale)
@@ -91,10 +85,6 @@ def test_the_closed_form_is_the_hypergeometric_one_where_scipy_can_tell():
         np.testing.assert_allclose(expected_logistic_loss(margins, scale), expected, rtol=1e-12)
 
 
-def test_noise_of_scale_one_on_a_zero_margin_costs_two_logs_less_a_half():
-    assert expected_logistic_loss(0.0, 1.0) == pytest.approx(2 * math.log(2) - 0.5, rel=1e-15)
-
-
 @pytest.mark.claim("el-regulariser", kind="chosen cases")
 @given(margin=st.floats(-200, 200), scale=st.floats(0, 100))
 def test_the_penalty_does_not_see_the_label(margin, scale):
@@ -106,7 +96,6 @@ def test_the_penalty_does_not_see_the_label(margin, scale):
 
 
 def test_extremes_have_their_limits():
-    assert expected_logistic_loss(0.3, 0.0) == np.logaddexp(0, -0.3)
     assert expected_logistic_loss(0.3, 5e-324) == np.logaddexp(0, -0.3)
     assert expected_logistic_loss(0.0, 1e300) == pytest.approx(5e299)
     assert expected_logistic_loss(-1e308, 1.0) == 1e308
@@ -117,10 +106,7 @@ def test_extremes_have_their_limits():
 # sigma, scale of the noise, the best weight and its loss, and the loss at the noise-free optimum.
 STORY = [
     (1.2, 0.0, 1.38889, 0.433098, 0.433098),
-    (1.0, 0.0, 2.00000, 0.356316, 0.356316),
     (1.2, 1.0, 2.28605, 0.568646, 0.617995),
-    (1.2, 2.0, 3.64407, 0.841481, 1.061623),
-    (1.0, 1.0, 2.97428, 0.435215, 0.469262),
     (1.0, 2.0, 4.63871, 0.617082, 0.811080),
 ]
 
@@ -139,47 +125,23 @@ def test_the_one_dimensional_story_has_its_numbers(sigma, scale, best, loss, los
     assert round(expected(2 / sigma**2), 6) == loss_at_old
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 7, 100, 786])
+@pytest.mark.parametrize("dimension", [1, 2, 786])
 def test_gauss_points_have_the_moments_of_projected_noise(dimension):
     points, weights = projected_noise(dimension)
     assert weights.sum() == pytest.approx(1, abs=1e-12)
     assert np.all(weights >= 0)
-    for k in (1, 2, 3, 5):
+    for k in (1, 2, 5):
         log_moment = special.gammaln(dimension + 2 * k) - special.gammaln(dimension)
         log_moment += special.betaln(k + 0.5, (dimension - 1) / 2) if dimension > 1 else 0
         log_moment -= special.betaln(0.5, (dimension - 1) / 2) if dimension > 1 else 0
         assert weights @ points ** (2 * k) == pytest.approx(math.exp(log_moment), rel=1e-9)
     assert weights @ points == pytest.approx(0, abs=1e-9)
-    assert weights @ points**2 == pytest.approx(dimension + 1)
 
 
 def bessel_density(tau, d):
     tau = np.abs(tau)
     factor = math.sqrt(math.pi) * 2 ** (d / 2) * special.gamma((d + 1) / 2)
     return tau ** (d / 2) * special.kv(d / 2, tau) / factor
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 7, 30])
-@pytest.mark.parametrize("scale", [0.01, 0.3, 1.0])
-def test_quadrature_in_any_dimension_is_the_integral_over_a_line(dimension, scale):
-    tau = np.linspace(-150, 150, 60_000)  # no grid point is 0, where the Bessel function is not
-    distribution = bessel_density(tau, dimension) * (tau[1] - tau[0])
-    for margin in (-2.0, 0.0, 3.0):
-        points, weights = projected_noise(dimension, 100)
-        found = averaged_logistic_loss(margin, scale * points, weights)
-        expected = distribution @ np.logaddexp(0, -(margin + scale * tau))
-        assert found == pytest.approx(expected, rel=1e-3 if scale == 1 else 1e-5)
-
-
-def test_in_one_dimension_the_three_ways_agree():
-    margins = np.array([-2.0, 0.0, 1.0, 4.0])
-    points, weights = projected_noise(1, 100)
-    exact = expected_logistic_loss(margins, 0.3)
-    np.testing.assert_allclose(
-        averaged_logistic_loss(margins, 0.3 * np.tile(points, (4, 1)), weights), exact, rtol=1e-6
-    )
-    draws = l2_laplace_noise(1, 0.3, size=400_000, rng=1).T
-    np.testing.assert_allclose(averaged_logistic_loss(margins, draws), exact, atol=5 * 0.5 / 632)
 
 
 def test_in_many_dimensions_draws_agree_with_quadrature():
@@ -191,8 +153,6 @@ def test_in_many_dimensions_draws_agree_with_quadrature():
     by_draws = averaged_logistic_loss(margins, shifts)
     # One draw of the loss deviates by at most the shift, of standard deviation 0.2 ||x|| 3.
     np.testing.assert_array_less(np.abs(by_draws - by_points), 5 * 0.6 * norms / math.sqrt(2e5))
-    wrong = averaged_logistic_loss(margins, 0.3 * norms[:, np.newaxis] * points, weights)
-    assert np.any(np.abs(by_draws - wrong) > 5 * 0.6 * norms / math.sqrt(2e5))
 
 
 # The distribution of the noise.
@@ -205,12 +165,11 @@ def follows(sample, distribution):
 
 @pytest.mark.claim("el-release", kind="simulation with its error")
 @pytest.mark.claim("elun.l2_laplace_noise", kind="simulation with its error")
-@pytest.mark.parametrize("dimension", [1, 2, 3, 31, 500])
+@pytest.mark.parametrize("dimension", [1, 3, 500])
 def test_the_norm_of_the_noise_is_gamma_and_its_direction_uniform(dimension):
     noise = l2_laplace_noise(dimension, 0.7, size=20_000, rng=4)
     norms = np.linalg.norm(noise, axis=1)
     assert follows(norms, stats.gamma(dimension, scale=0.7))
-    assert abs(norms.mean() - 0.7 * dimension) < 5 * 0.7 * math.sqrt(dimension / 20_000)
     if dimension > 1:
         # Of a uniform direction, one squared coordinate is a beta variable.
         distribution = stats.beta(0.5, (dimension - 1) / 2)
@@ -219,33 +178,10 @@ def test_the_norm_of_the_noise_is_gamma_and_its_direction_uniform(dimension):
     assert abs((noise > 0).mean() - 0.5) < 5 * 0.5 / math.sqrt(noise.size)
 
 
-def test_one_dimensional_noise_is_laplace_and_projected_noise_has_its_variance():
-    assert follows(l2_laplace_noise(1, 2.0, size=20_000, rng=5)[:, 0], stats.laplace(scale=2.0))
-    projected = l2_laplace_noise(9, 2.0, size=100_000, rng=5) @ np.full(9, 1 / 3)
-    assert projected.var() == pytest.approx(4 * 10, rel=0.03)
-
-
 @pytest.mark.claim("elun.coordinate_laplace_noise", kind="simulation with its error")
 def test_coordinate_noise_is_wider_by_the_root_of_the_dimension():
     noise = coordinate_laplace_noise(16, 0.5, size=20_000, rng=6)
     assert all(follows(column, stats.laplace(scale=2.0)) for column in noise.T)
-    longer = np.linalg.norm(coordinate_laplace_noise(100, 1.0, size=2000, rng=6), axis=1).mean()
-    assert longer == pytest.approx(140.9, abs=1)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda rng: rng.laplace(scale=1.0, size=(20_000, 5)),
-        lambda rng: l2_laplace_noise(4, 1.0, size=20_000, rng=rng),
-        lambda rng: l2_laplace_noise(5, 1.05, size=20_000, rng=rng),
-        lambda rng: rng.standard_normal((20_000, 5)) * math.sqrt(6),
-    ],
-    ids=["per coordinate", "a dimension lost", "scale", "gaussian"],
-)
-def test_another_distribution_would_be_noticed(broken):
-    norms = np.linalg.norm(broken(np.random.default_rng(7)), axis=1)
-    assert not follows(norms, stats.gamma(5))
 
 
 @pytest.mark.parametrize("noise", ["l2", "coordinate"])
@@ -278,14 +214,12 @@ def test_the_naive_noise_on_every_coordinate_costs_the_root_of_the_dimension_too
 
 @pytest.mark.parametrize("draw", [l2_laplace_noise, coordinate_laplace_noise])
 def test_noise_is_finite_or_refused_before_it_is_drawn(draw):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.all(np.isfinite(draw(10_000, 1e200, size=20, rng=1)))
-        with pytest.raises(ValueError, match="scale must be a positive number up to 1e200"):
-            draw(2, 1e201)
-        for dimension, size in ((2, 10**18), (10**18, None), (2**20, 2**20 + 1)):
-            with pytest.raises(ValueError, match=r"size must give at most 2\*\*40 numbers in all"):
-                draw(dimension, 1.0, size=size)
+    assert np.all(np.isfinite(draw(10_000, 1e200, size=20, rng=1)))
+    with pytest.raises(ValueError, match="scale must be a positive number up to 1e200"):
+        draw(2, 1e201)
+    for dimension, size in ((10**18, None), (2**20, 2**20 + 1)):
+        with pytest.raises(ValueError, match=r"size must give at most 2\*\*40 numbers in all"):
+            draw(dimension, 1.0, size=size)
 
 
 def test_the_logarithm_of_no_density_is_minus_infinity_without_a_warning():
@@ -298,19 +232,9 @@ def test_the_logarithm_of_no_density_is_minus_infinity_without_a_warning():
             sensitivity(1e308, 1e-300, 1)
         with pytest.raises(ValueError, match="rows must hold numbers up to 1e50"):
             minimize_loss([[1e51]], [1], 1.0)
-        if np.finfo(np.longdouble).max > np.finfo(float).max:
-            beyond = np.longdouble(10) ** 400
-            for function in (expected_logistic_loss, averaged_logistic_loss):
-                with pytest.raises(ValueError, match="margin must be finite"):
-                    function(beyond, [1.0])
 
 
 # The sensitivity.
-
-
-def test_the_sensitivity_is_its_formula():
-    assert sensitivity(2.0, 0.05, 1000) == pytest.approx(80 / 1000)
-    assert sensitivity(1.0, 0.1, 100, gradient_tolerance=0.005) == pytest.approx(0.3)
 
 
 @pytest.mark.claim("el-sensitivity", kind="chosen cases")
@@ -321,29 +245,21 @@ def test_a_linear_loss_reaches_the_bound():
     assert moved == pytest.approx(sensitivity(rho, strength, n), rel=1e-12)
 
 
-def crowd(n, strength):
-    """Return records that all pull the same way, so that a neighbour may pull across."""
-    return np.tile([1.0, 0.0], (n - 1, 1)), np.ones(n - 1, dtype=int)
+def attack(n, strength, scale):
+    """Search for the neighbours whose optima are farthest apart, over the sensitivity.
 
+    All others pull the same way, so that a neighbour may pull across.
+    """
+    points, weights = projected_noise(2, 30)
 
-def distance_moved(record, other, n, strength, scale=0.0, solve=minimize_loss):
-    rows, labels = crowd(n, strength)
-    optima = []
-    for x in (record, other):
-        everybody = np.vstack([rows, np.reshape(x, (1, 2)) / max(1.0, np.linalg.norm(x))])
-        norms = np.linalg.norm(everybody, axis=1)
-        points, weights = projected_noise(2, 30)
-        noise = {"shifts": scale * norms[:, np.newaxis] * points, "weights": weights}
-        options = noise if scale else {}
-        optima.append(solve(everybody, np.append(labels, 1), strength, **options))
-    return np.linalg.norm(optima[0] - optima[1])
-
-
-def attack(n, strength, **options):
-    """Search for the neighbours whose optima are farthest apart, over the sensitivity."""
+    def optimum(x):
+        rows = np.vstack([np.tile([1.0, 0.0], (n - 1, 1)), x / max(1.0, np.linalg.norm(x))])
+        shifts = scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * points
+        noise = {"shifts": shifts, "weights": weights} if scale else {}
+        return minimize_loss(rows, np.ones(n, dtype=int), strength, **noise)
 
     def shortfall(z):
-        return -distance_moved(z[:2], z[2:], n, strength, **options)
+        return -np.linalg.norm(optimum(z[:2]) - optimum(z[2:]))
 
     starts = np.array([[-0.5, 0.9, -0.5, -0.9], [0.9, 0.1, -0.9, 0.3], [-0.9, 0.0, 0.1, 0.9]])
     found = [optimize.minimize(shortfall, start, method="BFGS").fun for start in starts]
@@ -351,16 +267,13 @@ def attack(n, strength, **options):
 
 
 @pytest.mark.claim("el-sensitivity", "elun.sensitivity", kind="chosen cases")
-@pytest.mark.parametrize("scale", [0.0, 0.5, 20.0])
-@pytest.mark.parametrize(("n", "strength"), [(2, 1.0), (20, 0.1), (200, 0.02)])
-def test_a_search_over_neighbours_never_exceeds_the_bound(n, strength, scale):
-    assert 0.05 < attack(n, strength, scale=scale) <= 1
-
-
-def test_the_search_comes_near_the_bound_and_breaks_half_of_it():
-    reached = attack(3000, 0.01)
-    assert 0.7 < reached <= 1
-    assert reached > 0.5  # so a bound without the factor 2 is refuted by the same search
+@pytest.mark.parametrize(
+    ("n", "strength", "scale", "near"),
+    # The last comes so near that it would refute a bound without the factor 2.
+    [(2, 1.0, 0.0, 0.05), (20, 0.1, 0.5, 0.05), (200, 0.02, 20.0, 0.05), (3000, 0.01, 0.0, 0.7)],
+)
+def test_a_search_over_neighbours_never_exceeds_the_bound(n, strength, scale, near):
+    assert near < attack(n, strength, scale) <= 1
 
 
 @pytest.mark.claim("el-early", kind="chosen cases")
@@ -382,27 +295,25 @@ def test_stopping_early_moves_further_than_the_bound_without_its_charge():
 # A sharper sensitivity, for the logistic loss alone.
 
 
+def wrong_under(widths, weights):
+    """Return the probability of a wrong label at a margin, averaged over a mixture."""
+    return lambda t: solver.mean_over_interval(np.asarray(t)[..., None], widths)[0] @ weights
+
+
 def gradient_at(v, w, scale, half_widths, weights):
     """Return the gradient of a record, signed row v, at the weights w: minus v times p(-margin)."""
-    widths = scale * np.linalg.norm(v) * half_widths
-    return -v * (solver.mean_over_interval(np.array([-(v @ w)]), widths)[0] @ weights)
+    return -v * wrong_under(scale * np.linalg.norm(v) * half_widths, weights)(-(v @ w))
 
 
 @pytest.mark.claim("el-sharp", kind="chosen cases")
-@pytest.mark.parametrize("scale", [0.0, 0.3, 3.0, 100.0])
-@pytest.mark.parametrize("nodes", [1, 2, 50])
-@pytest.mark.parametrize("ratio", [0.1, 4.0, 80.0, 1e4])
+@pytest.mark.parametrize("scale", [0.0, 0.3, 100.0])
+@pytest.mark.parametrize(("nodes", "ratio"), [(1, 4.0), (2, 0.1), (50, 80.0), (50, 1e4)])
 def test_no_two_gradients_in_the_ball_are_farther_apart_than_the_bound(scale, nodes, ratio):
     rng = np.random.default_rng(30)
     half_widths, weights = uniform_mixture(3, nodes)
     share = loss_module._largest_pull(ratio, scale, 3, nodes)
-
-    def wrong(margins):
-        apart = np.asarray(margins)[..., np.newaxis]
-        return solver.mean_over_interval(apart, scale * half_widths)[0] @ weights
-
     # rho = 1, so the longest weights and the largest margin are one number.
-    longest = loss_module._largest_margin(ratio, wrong)
+    longest = loss_module._largest_margin(ratio, wrong_under(scale * half_widths, weights))
     farthest = 0.0
     for _ in range(300):
         w = np.array([longest * rng.choice([1.0, 1.0, rng.random()]), 0.0, 0.0])
@@ -422,24 +333,18 @@ def test_no_two_gradients_in_the_ball_are_farther_apart_than_the_bound(scale, no
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.2, 5.0])
-@pytest.mark.parametrize(("ratio", "records"), [(0.5, 40), (80.0, 40), (80.0, 1), (1e4, 7)])
+@pytest.mark.parametrize(("ratio", "records"), [(0.5, 40), (80.0, 1), (1e4, 7)])
 def test_no_optimum_is_longer_than_the_ball(scale, ratio, records):
     rng = np.random.default_rng(31)
     half_widths, weights = uniform_mixture(2, 20)
-    strength = 1 / ratio
-
-    def wrong(margins):
-        apart = np.asarray(margins)[..., np.newaxis]
-        return solver.mean_over_interval(apart, scale * half_widths)[0] @ weights
-
-    longest = loss_module._largest_margin(ratio, wrong)
+    longest = loss_module._largest_margin(ratio, wrong_under(scale * half_widths, weights))
     reached = 0.0
     for length in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
         for rows in (np.tile([length, 0.0], (records, 1)), rng.normal(size=(records, 2))):
             rows = rows * length / np.linalg.norm(rows, axis=1, keepdims=True)
             widths = scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * half_widths
             labels = np.where(rows[:, 0] > 0, 1, -1)
-            found = minimize_loss(rows, labels, strength, half_widths=widths, weights=weights)
+            found = minimize_loss(rows, labels, 1 / ratio, half_widths=widths, weights=weights)
             reached = max(reached, np.linalg.norm(found))
     # Shorter rows feel less noise than the bound allows them.
     assert (0.4 if scale else 0.8) * longest < reached <= longest
@@ -459,8 +364,10 @@ def mirrored(angle, n, strength, scale, nodes):
 
 
 @pytest.mark.claim("el-sharp", "elun.logistic_sensitivity", kind="chosen cases")
-@pytest.mark.parametrize(("scale", "nodes"), [(0.0, 2), (0.2, 20), (2.0, 20), (50.0, 4)])
-@pytest.mark.parametrize("strength", [1.0, 0.05, 0.005])
+@pytest.mark.parametrize(
+    ("scale", "nodes", "strength"),
+    [(0.0, 2, 0.05), (0.2, 20, 0.005), (2.0, 20, 1.0), (50.0, 4, 0.05)],
+)
 def test_the_sharper_sensitivity_holds_for_fitted_weights_and_is_nearly_reached(
     scale, nodes, strength
 ):
@@ -488,119 +395,62 @@ def test_loud_noise_halves_the_sensitivity_and_never_more():
     assert charged - free == pytest.approx(2 * 1e-3 / 0.05)
 
 
-@pytest.mark.parametrize("unit", [2.0**-7, 0.25, 16.0])
-@pytest.mark.parametrize("scale", [0.0, 0.03, 0.6, 40.0])
-def test_the_sensitivity_is_that_of_the_same_rows_in_another_unit(unit, scale):
+@pytest.mark.parametrize("scale", [0.03, 0.6])
+def test_the_sensitivity_is_that_of_the_same_rows_in_another_unit(scale):
     # Longer rows have shorter weights, of which noise and sensitivity are parts.
-    found, other = (
-        logistic_sensitivity(
-            1.5 * c,
-            0.05 * c**2,
-            300,
-            noise_scale=scale / c,
-            dimension=4,
-            nodes=30,
-            gradient_tolerance=1e-4 * c,
-        )
-        for c in (1.0, unit)
-    )
-    assert other * unit == pytest.approx(found, rel=1e-12)
-    plain, other = (
-        sensitivity(1.5 * c, 0.05 * c**2, 300, gradient_tolerance=1e-4 * c) for c in (1.0, unit)
-    )
-    assert other * unit == pytest.approx(plain, rel=1e-12)
+    def in_unit(c):
+        noise = {"noise_scale": scale / c, "dimension": 4, "nodes": 30}
+        charged = {"gradient_tolerance": 1e-4 * c}
+        return c * logistic_sensitivity(1.5 * c, 0.05 * c**2, 300, **noise, **charged)
 
-
-def test_no_noise_is_too_loud_for_a_sensitivity():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = logistic_sensitivity(1e50, 1e50, 10, noise_scale=1e308, dimension=10**9)
-    assert found == pytest.approx(sensitivity(1e50, 1e50, 10) / 2)
+    assert in_unit(2.0**-7) == pytest.approx(in_unit(1.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("rho", [1e-50, 1.0, 1e50])
 @pytest.mark.parametrize("strength", [1e-50, 1.0, 1e50])
-@pytest.mark.parametrize("scale", [0.0, 1e-300, 1.0, 1e200])
-def test_the_sharper_sensitivity_lies_between_half_of_the_plain_one_and_all_of_it(
-    rho, strength, scale
-):
+@pytest.mark.filterwarnings("error")
+def test_the_sharper_sensitivity_lies_between_half_of_the_plain_one_and_all_of_it(rho, strength):
     plain = sensitivity(rho, strength, 10)
-    found = logistic_sensitivity(rho, strength, 10, noise_scale=scale, dimension=5)
-    assert plain / 2 * (1 - 1e-12) <= found <= plain * (1 + 1e-12)
+    for scale in (0.0, 1e-300, 1.0, 1e308):
+        found = logistic_sensitivity(rho, strength, 10, noise_scale=scale, dimension=10**6)
+        assert plain / 2 * (1 - 1e-12) <= found <= plain * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_noise_of_an_estimator_fits_the_sensitivity_under_that_very_noise(epsilon, classes):
     model = model_of(epsilon, classes=range(classes), multi_class="one-vs-rest")
     promise = model.guarantee(500, 7)
+    plain = model.set_params(calibration="lipschitz").guarantee(500, 7)
+    charged = {"gradient_tolerance": promise.gradient_tolerance}
 
     def moved(scale):
         options = {"noise_scale": scale, "dimension": 8, "nodes": 50}
-        charged = {"gradient_tolerance": promise.gradient_tolerance}
         return logistic_sensitivity(2.0, 0.05, 500, **options, **charged)
 
     share = epsilon / promise.models
     assert promise.models == (1 if classes == 2 else 3)
-    assert moved(promise.noise_scale) <= promise.noise_scale * share
     smaller = 0.999 * promise.noise_scale
+    assert moved(promise.noise_scale) <= promise.noise_scale * share
     assert moved(smaller) > smaller * share
-    plain = model_of(
-        epsilon, classes=range(classes), multi_class="one-vs-rest", calibration="lipschitz"
-    ).guarantee(500, 7)
-    charged = {"gradient_tolerance": plain.gradient_tolerance}
     assert plain.sensitivity == pytest.approx(sensitivity(2.0, 0.05, 500, **charged))
     assert promise.noise_scale < 0.8 * plain.noise_scale
 
 
-def test_draws_and_softmax_keep_the_bound_of_any_lipschitz_loss():
-    """Few draws lie on one side of some row, which then pulls with all its length."""
-    draws = l2_laplace_noise(30, 5.0, size=25, rng=32)
-    side = optimize.linprog(np.zeros(30), draws, -np.ones(25), bounds=(None, None)).x
-    side /= np.linalg.norm(side)
-    pull = special.expit(-(draws @ side)).mean()
-    assert pull > 0.9
-    for options in ({"expectation": "draws"}, {"classes": range(3)}):
-        promise = model_of(1.0, **options).guarantee(100, 29)
-        charged = {"gradient_tolerance": promise.gradient_tolerance}
-        moved = sensitivity(promise.lipschitz, 0.05, 100, **charged)
-        assert promise.sensitivity == pytest.approx(moved)
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 31, 500])
-@pytest.mark.parametrize("nodes", [1, 2, 9, 50, 100])
+@pytest.mark.parametrize("dimension", [1, 500])
+@pytest.mark.parametrize("nodes", [1, 2, 9, 100])
 def test_parts_of_a_mixture_have_the_moments_of_projected_noise(dimension, nodes):
     half_widths, weights = uniform_mixture(dimension, nodes)
     assert half_widths.shape == weights.shape == ((nodes + 1) // 2,)
     assert np.all(half_widths >= 0)
     assert np.all(weights > 0)
     assert weights.sum() == pytest.approx(1, abs=1e-12)
-    if nodes > 1:
-        assert weights @ half_widths**2 / 3 == pytest.approx(dimension + 1)
-    if nodes > 2:
-        fourth = 3 * (dimension + 1) * (dimension + 3)
-        assert weights @ half_widths**4 / 5 == pytest.approx(fourth)
+    fourth = 3 * (dimension + 1) * (dimension + 3)
+    assert nodes == 1 or weights @ half_widths**2 / 3 == pytest.approx(dimension + 1)
+    assert nodes <= 2 or weights @ half_widths**4 / 5 == pytest.approx(fourth)
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 10.0])
-def test_a_mixture_of_intervals_is_nearer_to_the_integral_than_points_are(scale):
-    tau = np.linspace(-150, 150, 60_000)
-    density = bessel_density(tau, 30) * (tau[1] - tau[0])
-    margins = np.linspace(0, 10, 21)
-    exact = special.expit(margins[:, np.newaxis] + scale * tau) @ density
-    half_widths, weights = uniform_mixture(30, 50)
-    means, _ = solver.mean_over_interval(margins[:, np.newaxis], scale * half_widths)
-    away = np.abs(means @ weights - exact).max()
-    points, masses = projected_noise(30, 50)
-    by_points = special.expit(margins[:, np.newaxis] + scale * points) @ masses
-    assert away < 3e-3
-    assert away < 0.5 * np.abs(by_points - exact).max() or away < 1e-6
-
-
-@given(
-    score=st.floats(-800, 800),
-    power=st.floats(-12, 4),
-)
+@given(score=st.floats(-800, 800), power=st.floats(-12, 4))
 @settings(max_examples=60)
 @example(score=0.0, power=0.0)
 def test_the_mean_over_an_interval_is_exact_to_a_few_roundings(score, power):
@@ -618,20 +468,18 @@ def test_the_mean_over_an_interval_is_exact_to_a_few_roundings(score, power):
 # The solver.
 
 
-def exact_gradient(rows, labels, strength, point, shifts=None):
+def exact_gradient(rows, labels, strength, point, shifts=0.0, weights=1.0):
     """Return the gradient in extended precision, term by term."""
-    wide = [np.asarray(a, dtype=np.longdouble) for a in (rows, labels, point)]
-    rows, labels, point = wide
-    shifts = np.zeros((len(rows), 1)) if shifts is None else shifts
+    rows, labels, point = (np.asarray(a, dtype=np.longdouble) for a in (rows, labels, point))
     margins = labels[:, np.newaxis] * ((rows @ point)[:, np.newaxis] + shifts)
-    pull = (labels[:, np.newaxis] / (1 + np.exp(margins))).mean(axis=1)
-    return strength * point - (pull[:, np.newaxis] * rows).mean(axis=0)
+    pull = labels * (weights / (1 + np.exp(margins))).sum(axis=1)
+    return (strength * point - (pull[:, np.newaxis] * rows).mean(axis=0)).astype(float)
 
 
 @given(
     seed=st.integers(0, 2**32),
-    n=st.sampled_from([1, 2, 10, 100]),
-    d=st.sampled_from([1, 2, 30]),
+    n=st.sampled_from([1, 2, 100]),
+    d=st.sampled_from([1, 30]),
     power=st.floats(-6, 2),
     scale=st.sampled_from([0.0, 1.0, 100.0]),
     separable=st.booleans(),
@@ -642,30 +490,26 @@ def test_the_gradient_is_within_tolerance_at_the_point_returned(
 ):
     rng = np.random.default_rng(seed)
     rows = clip_rows(rng.normal(size=(n, d)) * 10 ** rng.uniform(-3, 3, size=d), 2.0)
-    labels = (
-        np.where(rows @ rng.normal(size=d + 1) > 0, 1, -1)
-        if separable
-        else 2 * rng.integers(0, 2, size=n) - 1
-    )
-    shifts = rows @ l2_laplace_noise(d + 1, scale, size=7, rng=rng).T if scale else None
-    strength = 10**power
-    found = minimize_loss(rows, labels, strength, shifts=shifts, gradient_tolerance=1e-4)
-    gradient = exact_gradient(rows, labels, strength, found, shifts)
-    assert np.linalg.norm(gradient.astype(float)) <= 1e-4
+    scores = rows @ rng.normal(size=d + 1) if separable else rng.normal(size=n)
+    labels, noise = np.where(scores > 0, 1, -1), {}
+    if scale:
+        shifts = rows @ l2_laplace_noise(d + 1, scale, size=7, rng=rng).T
+        noise = {"shifts": shifts, "weights": rng.dirichlet(np.ones(7))}
+    found = minimize_loss(rows, labels, 10**power, **noise, gradient_tolerance=1e-4)
+    gradient = exact_gradient(rows, labels, 10**power, found, **noise)
+    assert np.linalg.norm(gradient) <= 1e-4
 
 
 def test_a_fit_reaches_the_tolerance_that_it_charges(monkeypatch):
     rng = np.random.default_rng(9)
     x, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
-    monkeypatch.setattr(
-        estimator, "l2_laplace_noise", lambda d, scale, size, rng: np.zeros((size, d))
-    )
+    monkeypatch.setattr(estimator, "l2_laplace_noise", only_draws)
     for tolerance in (1e-9, 1e-3, None):
         model = model_of(1.0, objective="erm", gradient_tolerance=tolerance)
         weights = np.append(model.fit(x, y).coef_, model.intercept_)
         gradient = exact_gradient(clip_rows(x, 2.0), 2 * y - 1, 0.05, weights)
         charged = model.privacy_.gradient_tolerance
-        assert np.linalg.norm(gradient.astype(float)) <= charged
+        assert np.linalg.norm(gradient) <= charged
         assert charged == (tolerance or pytest.approx(1e-6 * 2 / 50))
         moved = logistic_sensitivity(2.0, 0.05, 50, gradient_tolerance=charged)
         assert model.privacy_.sensitivity == pytest.approx(moved, rel=1e-12)
@@ -723,13 +567,6 @@ def test_a_newton_step_that_lengthens_the_gradient_is_halved():
     assert found[0] == pytest.approx(-10 + special.logit(0.49), abs=1e-3)
 
 
-def test_a_tolerance_that_doubles_cannot_reach_is_refused():
-    with pytest.raises(ValueError, match="gradient_tolerance must be at least"):
-        minimize_loss([[1.0]], [1], 0.1, gradient_tolerance=1e-17)
-    with pytest.raises(ValueError, match="gradient_tolerance must be at least"):
-        model_of(1.0, gradient_tolerance=1e-17).fit([[1.0]], [1])
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_with_a_huge_epsilon_the_model_is_scikit_learns(classes):
     rng = np.random.default_rng(12)
@@ -773,26 +610,17 @@ def test_long_rows_keep_their_direction_and_short_ones_their_length():
 
 
 @given(
-    rows=st.lists(
-        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),
-        min_size=1,
-        max_size=4,
-    ),
+    row=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),
     power=st.floats(-50, 50),
     bias=st.booleans(),
 )
-@example(rows=[[0.0, 5e-324, 0.0], [1e-300, 0.0, 0.0]], power=50.0, bias=False)
-def test_no_row_is_longer_than_allowed_however_huge_it_was(rows, power, bias):
-    clipped = clip_rows(rows, 10**power, bias=bias)
-    lengths = np.array([math.hypot(*row) for row in clipped])
-    assert np.all(lengths <= 10**power * (1 + 1e-15 * 8))
-    given_lengths = np.array([math.hypot(*row, *[1.0] * bias) for row in rows])
-    long = given_lengths > 10**power * (1 + 1e-9)
-    np.testing.assert_allclose(lengths[long], 10**power, rtol=1e-12)
-    assert np.array_equal(
-        clipped[given_lengths < 10**power * (1 - 1e-9)][:, :3],
-        np.array(rows)[given_lengths < 10**power * (1 - 1e-9)],
-    )
+@example(row=[0.0, 5e-324, 0.0], power=50.0, bias=False)
+def test_no_row_is_longer_than_allowed_however_huge_it_was(row, power, bias):
+    [clipped] = clip_rows([row], 10**power, bias=bias)
+    length, before = math.hypot(*clipped), math.hypot(*row, *[1.0] * bias)
+    assert length <= 10**power * (1 + 1e-15 * 8)
+    assert before <= 10**power * (1 + 1e-9) or length == pytest.approx(10**power, rel=1e-12)
+    assert before >= 10**power * (1 - 1e-9) or clipped[:3].tolist() == row
 
 
 # The estimator: what it promises and releases.
@@ -830,12 +658,6 @@ def test_it_is_a_scikit_learn_estimator(kind):
     assert failed == set(REASONED)
 
 
-def test_it_can_be_cloned_and_cross_validated(points):
-    model = model_of(20.0, random_state=3, classes=[0, 1])
-    assert clone(model).get_params() == model.get_params()
-    assert cross_val_score(model, *points, cv=3).mean() > 0.8
-
-
 @every_kind
 def test_the_fitted_model_says_what_was_spent(points, kind):
     model = model_of(2.0, **kind).fit(*points)
@@ -848,37 +670,25 @@ def test_the_fitted_model_says_what_was_spent(points, kind):
     assert promise.lipschitz == (math.sqrt(2) if softmax else 1) * 2.0
     assert promise.models == (classes if classes > 2 and not softmax else 1)
     assert promise.dimension == (classes * width if softmax else width)
+    assert promise.noise_scale == pytest.approx(promise.sensitivity * promise.models / 2.0)
     charged = {"gradient_tolerance": promise.gradient_tolerance}
     moved = sensitivity(promise.lipschitz, 0.05, 120, **charged)
-    if softmax or (model.expectation == "draws" and model.objective == "elun"):
-        assert promise.sensitivity == pytest.approx(moved, rel=1e-12)
-    elif model.objective == "erm":
+    if model.objective == "erm" and not softmax:
         moved = logistic_sensitivity(promise.lipschitz, 0.05, 120, **charged)
-        assert promise.sensitivity == pytest.approx(moved, rel=1e-12)
-    else:
-        assert moved / 2 < promise.sensitivity < 0.8 * moved
-    assert promise.noise_scale == pytest.approx(promise.sensitivity * promise.models / 2.0)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        promise.epsilon = 0.1
+    elif model.expectation != "draws" and not softmax:
+        assert promise.sensitivity < 0.8 * moved
+        return
+    assert promise.sensitivity == pytest.approx(moved, rel=1e-12)
 
 
-SAID = (
-    "epsilon = 2 for this one fit, on rows whose preprocessing saw no private row; "
-    "every other fit on the same people costs again"
-)
-
-
-def test_the_certificate_speaks_of_one_fit_and_of_no_preprocessing(points):
-    model = model_of(2.0).fit(*points)
-    assert model.privacy_.statement == SAID
-    assert repr(SAID) in repr(model.privacy_)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2**70, np.int64(7), np.uint8(3)])
-def test_any_integer_seed_is_said_to_break_the_promise(points, seed):
-    model = model_of(2.0, random_state=seed).fit(*points)
-    expected = SAID + "; no guarantee to whoever knows or reuses the seed"
-    assert model.privacy_.statement == expected
+@pytest.mark.parametrize("seed", [None, 0, np.int64(7)])
+def test_the_certificate_speaks_of_one_fit_and_any_seed_breaks_it(points, seed):
+    said = (
+        "epsilon = 2 for this one fit, on rows whose preprocessing saw no private row; "
+        "every other fit on the same people costs again"
+    )
+    broken = "" if seed is None else "; no guarantee to whoever knows or reuses the seed"
+    assert model_of(2.0, random_state=seed).fit(*points).privacy_.statement == said + broken
 
 
 def test_one_seed_for_two_fits_would_give_the_weights_before_noise(points):
@@ -888,36 +698,26 @@ def test_one_seed_for_two_fits_would_give_the_weights_before_noise(points):
     rows = clip_rows(points[0], 2.0)
     optimum = minimize_loss(rows, 2 * points[1] - 1, 0.05)
     np.testing.assert_allclose((2 * two - one)[0], optimum, atol=1e-6)
-    changes = [{}, {"epsilon": 3.0}, {"lipschitz": 1.0}, {"objective": "elun"}, {"classes": "abc"}]
-    for change in changes:
+    for change in ({}, {"epsilon": 3.0, "objective": "elun"}, {"random_state": np.int32(7)}):
         models = [model_of(**{"epsilon": 1.0} | options | c) for c in ({}, change)]
         with pytest.raises(ValueError, match="models must have random_state None, or a different"):
             fit_many(models, *points)
         assert not any(hasattr(model, "coef_") for model in models)
-    equal = [model_of(1.0, random_state=s) for s in (np.int32(7), 7)]
-    with pytest.raises(ValueError, match="models must have random_state None"):
-        fit_many(equal, *points)
     fresh = [model_of(1.0) for _ in range(2)]
     assert len({float(model.coef_[0, 0]) for model in fit_many(fresh, *points)}) == 2
 
 
 def test_weights_of_samples_are_refused_by_name(points):
-    model = model_of(1.0)
     with pytest.raises(TypeError, match="sample_weight must be left out"):
-        model.fit(*points, sample_weight=np.ones(120))
+        model_of(1.0).fit(*points, sample_weight=np.ones(120))
     with pytest.raises(TypeError, match="fit must be given X and y only, got weights"):
-        model.fit(*points, weights=np.ones(120))
-    with pytest.raises(TypeError, match="sample_weight must be left out"):
-        make_pipeline(model_of(1.0)).fit(
-            *points, privatelogisticregression__sample_weight=np.ones(120)
-        )
-    assert not hasattr(model, "coef_")
+        model_of(1.0).fit(*points, weights=np.ones(120))
 
 
 def test_every_invalid_label_gets_one_and_the_same_hint():
     """A hint that knows -1 and 1 apart from a typing error has read the records together."""
     said = set()
-    for labels in ([-1, 1], [0, 2], [1, 31_337], ["0", "1"], [0.5, 1], [True, 7], [-1, -1]):
+    for labels in ([-1, 1], [0, 2], [1, 31_337], ["0", "absinthe"], [True, 7], [-1, -1]):
         with pytest.raises(ValueError, match="y must hold labels that are in classes") as refusal:
             model_of(1.0).fit([[1.0], [2.0]], labels)
         said.add(str(refusal.value))
@@ -926,22 +726,11 @@ def test_every_invalid_label_gets_one_and_the_same_hint():
     assert model_of(1.0, classes=(-1, 1)).fit([[1.0], [2.0]], [-1, -1]).coef_.size
 
 
-def test_a_grid_search_keeps_the_certificate_of_a_single_fit(points):
-    """The certificate cannot know of the others, and says so."""
-    search = GridSearchCV(model_of(1.0), {"epsilon": [1.0, 2.0]}, cv=3)
-    promise = search.fit(*points).best_estimator_.privacy_
-    assert promise.epsilon in (1.0, 2.0)
-    assert "for this one fit" in promise.statement
-    assert "every other fit on the same people costs again" in promise.statement
-
-
 def test_without_scikit_learn_there_are_noise_and_loss_and_a_clear_error():
     program = """
 import sys
 sys.modules["sklearn"] = None
 import dpnotes.elun as elun
-assert elun.sensitivity(2.0, 0.05, 1000) == 0.08
-assert elun.l2_laplace_noise(3, 1.0, rng=0).shape == (3,)
 assert all(hasattr(elun, name) for name in elun.__all__)
 assert not hasattr(elun, "nothing")
 try:
@@ -982,29 +771,24 @@ def test_the_noise_on_the_weights_has_the_distribution_that_is_promised(points, 
     assert not follows(norms, stats.gamma(promise.dimension, scale=1.1 * promise.noise_scale))
 
 
-def best_under_noise(x, y, kind, promise, draws):
+def best_under_noise(x, y, promise, draws):
     """Return the optimum of the expected loss, from the definition and by another optimiser."""
-    rows, classes = clip_rows(x, 2.0), len(kind.get("classes", (0, 1)))
-    scores_of = promise.dimension // rows.shape[1]
+    rows = clip_rows(x, 2.0)
+    models = promise.dimension // rows.shape[1]
+    tau = np.linspace(-60, 60, 3000)  # no point is 0
+    density = bessel_density(tau, promise.dimension)
+    reach = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * tau
 
-    def loss(weights):
-        weights = weights.reshape(scores_of, -1)
-        if scores_of == 1:
-            margins = (2 * y - 1) * (rows @ weights[0])
-            if draws is None:
-                tau = np.linspace(-60, 60, 3000)  # no point is 0
-                density = bessel_density(tau, promise.dimension)
-                reach = promise.noise_scale * np.linalg.norm(rows, axis=1)
-                losses = averaged_logistic_loss(
-                    margins, reach[:, np.newaxis] * tau, density / density.sum()
-                )
-            else:
-                losses = np.logaddexp(0, -(2 * y - 1) * ((weights + draws) @ rows.T)).mean(axis=0)
+    def loss(flat):
+        if draws is None:
+            margins = (2 * y - 1) * (rows @ flat)
+            losses = averaged_logistic_loss(margins, reach, density / density.sum())
         else:
-            noisy = weights + draws.reshape(len(draws), classes, -1)
-            scores = np.einsum("nd,rkd->rnk", rows, noisy)
+            scores = np.einsum("nd,rkd->rnk", rows, (flat + draws).reshape(len(draws), models, -1))
+            # The score of one model is that of its second class, the first has none.
+            scores = np.pad(scores, [(0, 0), (0, 0), (models == 1, 0)])
             losses = -special.log_softmax(scores, axis=2)[:, np.arange(len(y)), y].mean(axis=0)
-        return losses.mean() + 0.05 / 2 * np.sum(weights**2)
+        return losses.mean() + 0.05 / 2 * np.sum(flat**2)
 
     start = np.zeros(promise.dimension)
     return optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-7}).x
@@ -1015,9 +799,7 @@ def best_under_noise(x, y, kind, promise, draws):
 def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
     points, kind, monkeypatch
 ):
-    drawn = []
-
-    scales = set()
+    drawn, scales = [], set()
 
     def without_release(dimension, scale, *, size, rng):
         scales.add(scale)
@@ -1029,7 +811,7 @@ def test_the_weights_before_noise_are_the_best_under_the_noise_that_is_added(
     monkeypatch.setattr(estimator, "l2_laplace_noise", without_release)
     model = model_of(0.5, **kind, random_state=6).fit(*points)
     assert scales == {model.privacy_.noise_scale}
-    expected = best_under_noise(*points, kind, model.privacy_, drawn[0] if drawn else None)
+    expected = best_under_noise(*points, model.privacy_, drawn[0] if drawn else None)
     # Fifty nodes stand for a density here; fixed draws are what they are.
     tolerance = 1e-4 if drawn else 1e-3
     np.testing.assert_allclose(released(model).ravel(), expected, atol=tolerance)
@@ -1049,21 +831,19 @@ def test_every_one_of_the_rest_has_noise_of_its_own(points):
 
 def test_the_noise_of_the_release_is_not_that_of_the_draws(points, monkeypatch):
     drawn = []
-    real = l2_laplace_noise
 
     def spy(*args, **options):
-        drawn.append(real(*args, **options))
+        drawn.append(l2_laplace_noise(*args, **options))
         return drawn[-1]
 
     monkeypatch.setattr(estimator, "l2_laplace_noise", spy)
-    model_of(1.0, random_state=5, draws=4, expectation="draws").fit(*points)
-    draws, [release] = drawn
+    for labels in (points[1], 1 - points[1]):
+        model_of(1.0, random_state=5, draws=4, expectation="draws").fit(points[0], labels)
+    draws, [release], again, _ = drawn
     assert draws.shape == (4, 3)
     cosines = draws @ release / np.linalg.norm(draws, axis=1) / np.linalg.norm(release)
     assert np.all(np.abs(cosines) < 0.999)
-    model = model_of(1.0, random_state=5, draws=4, expectation="draws")
-    model.fit(points[0], 1 - points[1])
-    assert np.array_equal(drawn[2], draws)
+    assert np.array_equal(again, draws)
 
 
 # A crowd of one class ahead, and one record of another class at an angle to either side of it: the
@@ -1158,15 +938,12 @@ def test_the_audit_finds_a_noise_four_times_too_small(monkeypatch):
 RNG = np.random.default_rng(16)
 DATA_SETS = {
     "one class only": (RNG.normal(size=(30, 2)), np.ones(30, dtype=int)),
-    "constant columns": (np.full((30, 2), 7.0), RNG.integers(0, 2, 30)),
     "rows of zeros": (np.zeros((30, 2)), RNG.integers(0, 2, 30)),
     "fewer records than weights": (RNG.normal(size=(3, 40)), [0, 1, 1]),
-    "a single record": ([[1.0, 2.0]], [1]),
     "separable": (np.repeat([[-1.0], [1.0]], 15, axis=0), np.repeat([0, 1], 15)),
-    "huge numbers": (RNG.normal(size=(30, 2)) * 1e300, RNG.integers(0, 2, 30)),
     "the hugest numbers": (np.full((30, 2), 1.7e308), RNG.integers(0, 2, 30)),
     "tiny numbers": (np.full((30, 2), 5e-324), RNG.integers(0, 2, 30)),
-    "all alike": (np.ones((30, 1)), np.zeros(30, dtype=int)),
+    "a single record": ([[1.0, 2.0]], [1]),
     "collinear": (np.outer(RNG.normal(size=30), [1, 2, 3]), RNG.integers(0, 2, 30)),
 }
 
@@ -1206,16 +983,6 @@ def test_the_largest_noise_that_is_allowed_drowns_the_data_and_nothing_else(poin
     assert np.all(np.isfinite(model.predict_proba(points[0])))
 
 
-def test_labels_outside_the_public_classes_are_refused_without_being_named():
-    with pytest.raises(ValueError, match="y must hold labels that are in classes") as refusal:
-        model_of(1.0).fit([[1.0], [2.0]], [0, 31_337])
-    assert "31" not in str(refusal.value)
-    with pytest.raises(ValueError, match="y must hold labels"):
-        model_of(1.0).fit([[1.0], [2.0]], ["0", "absinthe"])
-    with pytest.raises(ValueError, match="y must hold labels"):
-        model_of(1.0, classes=("no", "yes")).fit([[1.0], [2.0]], [0, 1])
-
-
 def test_classes_read_off_the_labels_come_with_a_warning(points):
     model = model_of(1.0, classes=None)
     with pytest.warns(UserWarning, match="which of them occur is not protected"):
@@ -1226,7 +993,7 @@ def test_classes_read_off_the_labels_come_with_a_warning(points):
         model.fit([[1.0], [2.0]], [1, 1])
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, None])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, None])
 def test_a_record_that_is_no_number_is_refused(bad):
     model = model_of(1.0)
     with pytest.raises(ValueError, match=r"X contains|X must hold finite numbers"):
@@ -1273,8 +1040,6 @@ def test_whether_a_record_is_refused_depends_on_that_record_alone(one, other, cl
     ("x", "y"),
     [
         ([31_337.0, 1.0], [0, 1]),
-        (31_337.0, [0, 1]),
-        (pd.Series([31_337.0, 1.0]), [0, 1]),
         ([[31_337j], [1.0]], [0, 1]),
         (pd.DataFrame([[31_337j], [1.0]]), [0, 1]),
         (sparse.csr_array([[31_337j], [1.0]]), [0, 1]),
@@ -1283,40 +1048,30 @@ def test_whether_a_record_is_refused_depends_on_that_record_alone(one, other, cl
     ],
 )
 def test_records_of_a_wrong_shape_or_complex_are_refused_without_being_quoted(x, y):
-    model = model_of(1.0).fit([[1.0], [2.0]], [0, 1])
     with pytest.raises(ValueError, match=r"[Xy] must") as refusal:
-        model.fit(x, y)
+        model_of(1.0).fit(x, y)
     assert "31337" not in str(refusal.value)
-    if np.ndim(x) < 2:
-        with pytest.raises(ValueError, match="X must be two-dimensional") as refusal:
-            model.predict(x)
-        assert "31337" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
     "convert",
     [
-        np.float32,
         np.float16,
-        np.asfortranarray,
-        pd.DataFrame,
         np.ndarray.tolist,
         lambda x: x.astype(object),
         lambda x: x.astype(">f8"),
         lambda x: pd.DataFrame(x, columns=["a", "b"]).astype("Float64"),
     ],
 )
+# scikit-learn notes that a frame with names was fitted, and a bare array comes after.
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_features_may_come_in_any_container(points, convert):
     x, y = points
     x = np.round(8 * x) / 8  # so that half precision holds them
     options = {"random_state": 2, "gradient_tolerance": 1e-9}
-    expected = model_of(1.0, **options).fit(x, y).coef_
-    model = model_of(1.0, **options)
-    with warnings.catch_warnings():
-        # scikit-learn notes that a frame with names was fitted, and a bare array comes after.
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        np.testing.assert_allclose(model.fit(convert(x), pd.Series(y)).coef_, expected)
-        assert np.array_equal(model.predict(convert(x)), model.predict(x))
+    expected, model = model_of(1.0, **options).fit(x, y).coef_, model_of(1.0, **options)
+    np.testing.assert_allclose(model.fit(convert(x), pd.Series(y)).coef_, expected)
+    assert np.array_equal(model.predict(convert(x)), model.predict(x))
     assert np.array_equal(model.fit(convert(x), y.astype(bool)).coef_, model.coef_)
 
 
@@ -1329,32 +1084,6 @@ def test_a_seed_repeats_a_fit_and_none_does_not(points):
     assert not np.array_equal(fitted(None), fitted(None))
 
 
-NOT_A_NUMBER = ["1", None, True, [1.0]]
-BAD_PARAMETERS = {
-    "epsilon": {ValueError: [0, -1.0, math.nan, math.inf, 1e-201, 1e-320], TypeError: NOT_A_NUMBER},
-    "regularization": {
-        ValueError: [0, -1, math.inf, 1e-51, 1e51],
-        TypeError: [value for value in NOT_A_NUMBER if value is not None],
-    },
-    "lipschitz": {ValueError: [0, -1, math.nan, 1e-51, 1e51], TypeError: NOT_A_NUMBER},
-    "draws": {ValueError: [0, -3], TypeError: [1.5, "2", None, True]},
-    "objective": {ValueError: ["ELUN", ""], TypeError: [None, 1]},
-    "expectation": {ValueError: ["gauss"], TypeError: [None]},
-    "multi_class": {ValueError: ["ovr"], TypeError: [None]},
-    "calibration": {ValueError: ["exact"], TypeError: [None]},
-    "gradient_tolerance": {ValueError: [0, -1, 1e-300, math.inf], TypeError: ["1", True]},
-    "fit_intercept": {TypeError: [1, None, "yes"]},
-    "random_state": {
-        ValueError: [-1],
-        TypeError: [1.0, "1", np.random.default_rng(1), np.random.RandomState(1)],
-    },
-    "classes": {
-        ValueError: [(0,), (0, 0), (), [[0, 1]], (0.0, math.nan)],
-        TypeError: ["01", (0, None)],
-    },
-}
-
-
 # The regularization that is taken when none is given.
 
 
@@ -1364,8 +1093,7 @@ def costs(strength, rho, weights, n, epsilon):
     return strength * (6 / rho) ** 2 / 2 + rho**2 * (weights + 1) * noise**2 / 8
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("n", [1_000, 30_000])
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 30_000), (10.0, 1_000)])
 @pytest.mark.parametrize(
     ("kind", "weights", "rho", "models"),
     [
@@ -1389,85 +1117,37 @@ def test_the_default_regularization_balances_what_it_costs(kind, weights, rho, m
     assert again.guarantee(n, 5) == promise
 
 
-@pytest.mark.parametrize(("epsilon", "share"), [(1e-150, 1.0), (1e9, 1e-6), (1e300, 1e-6)])
+@pytest.mark.parametrize(("epsilon", "share"), [(1e-150, 1.0), (1e300, 1e-6)])
 def test_the_default_regularization_has_an_end_on_either_side(epsilon, share):
     promise = PrivateLogisticRegression(epsilon, lipschitz=3.0).guarantee(100, 2)
     assert promise.regularization == pytest.approx(9 * share)
 
 
-def test_the_default_regularization_is_that_of_every_data_set_of_its_size(points):
-    x, y = points
-    one = PrivateLogisticRegression(1.0).fit(x, y)
-    other = PrivateLogisticRegression(1.0).fit(np.zeros_like(x), np.zeros_like(y))
-    assert one.privacy_ == other.privacy_
-
-
-def test_the_default_regularization_is_near_the_best_of_a_wide_grid():
-    """In test loss, for data of two sizes and epsilons; a fixed factor is far off in some."""
-    rng = np.random.default_rng(51)
-    truth = rng.normal(size=8)
-    x = rng.normal(size=(32_000, 8)) / 2
-    y = (x @ truth + 0.3 * rng.logistic(size=len(x)) > 0.5).astype(int)
-
-    def loss(n, epsilon, strength):
-        models = [
-            PrivateLogisticRegression(epsilon, regularization=strength, random_state=seed)
-            for seed in range(20)
-        ]
-        fitted = fit_many(models, x[:n], y[:n])
-        sure = [np.where(y == 1, 1, -1)[-2000:] * m.decision_function(x[-2000:]) for m in fitted]
-        return np.logaddexp(0, -np.array(sure)).mean()
-
-    extra, fixed = [], []
-    for n, epsilon in itertools.product((300, 3_000), (0.1, 1.0)):
-        best = min(loss(n, epsilon, strength) for strength in np.geomspace(1e-3, 1, 7))
-        extra.append(loss(n, epsilon, None) - best)
-        fixed.append(loss(n, epsilon, 0.05) - best)
-    assert max(extra) < 0.1
-    assert max(fixed) > 1
-
-
-@pytest.mark.parametrize("name", BAD_PARAMETERS)
-def test_a_bad_parameter_is_refused_by_name_in_fit(points, name):
-    for error, values in BAD_PARAMETERS[name].items():
-        for value in values:
-            model = model_of(1.0).set_params(**{name: value})
-            with pytest.raises(error, match=rf"\b{name}\b.* must |\b{name} must ") as refusal:
-                model.fit(*points)
-            assert type(refusal.value) is error
-            assert not hasattr(model, "coef_")
-
-
-def test_softmax_has_no_quadrature():
+def test_what_no_fit_could_promise_is_refused():
     model = model_of(1.0, classes=range(3), expectation="quadrature")
     with pytest.raises(ValueError, match="expectation must be 'draws' or 'auto' for softmax"):
         model.guarantee(10, 2)
-    model = model_of(1.0, draws=101, expectation="quadrature")
     with pytest.raises(ValueError, match=r"draws must be an integer in \[1, 100\]"):
-        model.guarantee(10, 2)
-
-
-def test_the_guarantee_needs_public_classes():
+        model_of(1.0, draws=101, expectation="quadrature").guarantee(10, 2)
     with pytest.raises(TypeError, match="classes must be a list of labels"):
         model_of(1.0, classes=None).guarantee(10, 2)
+    with pytest.raises(ValueError, match="epsilon must give noise of a scale up to 1e200"):
+        model_of(1e-201).guarantee(10, 2)
 
 
 # Many fits at once.
 
 
-def grid():
-    return [
-        model_of(epsilon, **kind, random_state=100 * k + seed)
-        for k, kind in enumerate(KINDS)
-        for epsilon, seeds in ((0.5, (1, 2)), (5.0, (3, 4)))
-        for seed in seeds
-    ]
-
-
 def test_many_fits_are_the_same_as_one_after_the_other(points):
     frame = pd.DataFrame(points[0], columns=["a", "b"])
-    for many, single in zip(fit_many(grid(), frame, points[1]), grid(), strict=True):
-        single.fit(frame, points[1])
+    seeds = itertools.count()
+    models = [
+        model_of(epsilon, **kind, random_state=next(seeds))
+        for kind in KINDS
+        for epsilon in (0.5, 0.5, 5.0)
+    ]
+    for many in fit_many(models, frame, points[1]):
+        single = clone(many).fit(frame, points[1])
         assert np.array_equal(released(many), released(single))
         assert many.privacy_ == single.privacy_
         assert many.feature_names_in_.tolist() == ["a", "b"]
@@ -1480,12 +1160,7 @@ def test_no_problem_is_solved_twice(points, monkeypatch):
 
     def count(epsilons, **kind):
         solved.clear()
-        models = [
-            model_of(e, **kind, random_state=10 * k + t)
-            for k, e in enumerate(epsilons)
-            for t in range(5)
-        ]
-        fit_many(models, *points)
+        fit_many([model_of(e, **kind) for e in epsilons for _ in range(5)], *points)
         return len(solved)
 
     assert count((0.1, 1.0, 10.0), objective="erm") == 1
@@ -1495,37 +1170,24 @@ def test_no_problem_is_solved_twice(points, monkeypatch):
     assert count((1.0,), objective="erm", classes=(0, 1, 2), multi_class="one-vs-rest") == 3
 
 
-def test_models_that_differ_in_data_preparation_do_not_share_a_solution(points):
-    # With one tolerance for all, nothing but the preparation tells them apart.
-    options = {"objective": "erm", "gradient_tolerance": 1e-3}
-    changes = [
-        {"lipschitz": 1.0},
-        {"regularization": 0.1},
-        {"fit_intercept": False},
-        {"gradient_tolerance": 1e-2},
-        {"classes": (1, 0, -1)},
-        {"classes": (0, 1, 5)},
+# With one tolerance and one scale for all, nothing but the change tells two models apart.
+CHANGES = {
+    "preparation": (
+        {"objective": "erm"},
+        *({}, {"lipschitz": 1.0}, {"regularization": 0.1}, {"fit_intercept": False}),
+        *({"gradient_tolerance": 1e-2}, {"classes": (1, 0, -1)}, {"classes": (0, 1, 5)}),
         {"classes": (-1, 1, 0), "multi_class": "one-vs-rest"},
-    ]
-    models = [
-        model_of(1.0, **options | change, random_state=seed)
-        for seed, change in enumerate([{}, *changes])
-    ]
-    for many in fit_many(models, *points):
-        alone = clone(many).fit(*points)
-        assert np.array_equal(released(alone), released(many))
+    ),
+    "draws": ({"expectation": "draws"}, *({"draws": draws} for draws in (1, 2, 7, 50))),
+    "nodes": ({"calibration": "lipschitz"}, *({"draws": nodes} for nodes in (1, 2, 7, 50))),
+}
 
 
-@pytest.mark.parametrize("calibration", ["sharp", "lipschitz"])
-@pytest.mark.parametrize("expectation", ["draws", "quadrature"])
-def test_models_that_average_over_other_draws_do_not_share_a_solution(
-    points, calibration, expectation
-):
-    # With one tolerance and one scale for all, nothing but the draws tells them apart.
-    options = {"calibration": calibration, "gradient_tolerance": 1e-3, "expectation": expectation}
-    models = [model_of(0.02, **options, draws=draws, random_state=draws) for draws in (1, 2, 7, 50)]
-    if calibration == "lipschitz":
-        assert len({model.guarantee(*points[0].shape).noise_scale for model in models}) == 1
+@pytest.mark.parametrize("name", CHANGES)
+def test_models_that_differ_do_not_share_a_solution(points, name):
+    options, *changes = CHANGES[name]
+    options = {"gradient_tolerance": 1e-3} | options
+    models = [model_of(0.02, **options | c, random_state=t) for t, c in enumerate(changes)]
     for many in fit_many(models, *points):
         assert np.array_equal(released(clone(many).fit(*points)), released(many))
 
@@ -1538,111 +1200,10 @@ def test_no_models_need_no_data_and_others_are_refused(points):
         fit_many(model_of(1.0), *points)
 
 
-# Mechanisms that the chapter builds by hand.
-
-
-def functions_of_the_page(*names):
-    """Return functions as a cell of the chapter defines them."""
-    page = Path(__file__).parents[1] / "book" / "deeper" / "elun.ipynb"
-    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    [cell] = [source for source in code if f"def {names[0]}(" in source]
-    defined = [
-        node
-        for node in ast.parse(cell).body
-        if isinstance(node, ast.FunctionDef) and node.name in names
-    ]
-    accountant = pytest.importorskip("dp_accounting")
-    known = {"np": np, "special": special, "sqrt": math.sqrt, "dp_accounting": accountant}
-    known["RHO"] = 2.0
-    exec(compile(ast.Module(defined, []), "elun.ipynb", "exec"), known)
-    return [known[name] for name in names]
-
-
-NOBODY = np.zeros((50, 20))
-SOMEBODY = np.vstack([[2.0, *np.zeros(19)], np.zeros((49, 20))])
-
-
-@pytest.mark.parametrize("steps", [1, 3])
-def test_the_step_of_noisy_descent_tells_nothing_of_the_longest_row(steps):
-    descent, sigma = functions_of_the_page("full_batch_descent", "descent_sigma")
-    signs, noise = np.ones(50), sigma(0.3, 1e-6, steps, 2.0)
-
-    def length(rows, *, rng, longest=2.0):
-        w = descent(rows, signs, steps, noise, 0.05, 1, rng)[0]
-        return np.linalg.norm(w) * (4 / 4 + 0.05) / (longest**2 / 4 + 0.05)
-
-    def as_it_was(rows, *, rng):
-        return length(rows, rng=rng, longest=np.linalg.norm(rows, axis=1).max())
-
-    def audited(mechanism):
-        options = {"trials": 1000, "delta": 1e-6, "rng": 40}
-        return epsilon_lower_bound(mechanism, NOBODY, SOMEBODY, **options)
-
-    assert audited(length) <= 0.3
-    if steps == 1:  # one step of another size is the same step, longer or shorter
-        assert audited(as_it_was) > 4
-
-
-def test_the_page_steps_by_public_numbers_only():
-    [descent] = functions_of_the_page("full_batch_descent")
-    rng = [np.random.default_rng(41) for _ in range(2)]
-    options = {"steps": 3, "sigma": 1e9, "lam": 0.05, "size": 4}
-    one, two = (
-        descent(rows, np.ones(50), rng=r, **options)
-        for rows, r in zip((NOBODY, SOMEBODY), rng, strict=True)
-    )
-    # So loud a noise is all there is: the same draws give the same weights.
-    np.testing.assert_allclose(one, two, rtol=1e-6)
-
-
 # Is it any better?
 
 
-def test_under_its_noise_the_elun_model_has_the_smaller_expected_loss(points):
-    x, y = points
-    rows, signs = clip_rows(x, 2.0), 2 * y - 1
-    for epsilon in (0.1, 1.0, 10.0):
-        promise = model_of(epsilon).guarantee(*x.shape)
-        nodes, distribution = projected_noise(3, 100)
-        shifts = promise.noise_scale * np.linalg.norm(rows, axis=1)[:, np.newaxis] * nodes
-
-        def loss(weights, shifts=shifts, distribution=distribution):
-            penalty = 0.05 / 2 * weights @ weights
-            return (
-                averaged_logistic_loss(signs * (rows @ weights), shifts, distribution).mean()
-                + penalty
-            )
-
-        plain = minimize_loss(rows, signs, 0.05)
-        foreseeing = minimize_loss(rows, signs, 0.05, shifts=shifts, weights=distribution)
-        assert loss(foreseeing) < loss(plain)
-        # The penalty on the margin holds back less than it pushes: the weights come out larger.
-        direct = optimize.minimize(loss, plain, method="BFGS")
-        assert loss(foreseeing) <= direct.fun + 1e-12
-        np.testing.assert_allclose(direct.x, foreseeing, atol=1e-4)
-
-
-@functools.cache
-def trials(epsilon):
-    rng = np.random.default_rng(17)
-    x = rng.normal(size=(400, 10))
-    y = (x[:, 0] + x[:, 1] > 0).astype(int)
-    scores = {}
-    for objective in ("erm", "elun"):
-        options = {"objective": objective, "expectation": "quadrature"}
-        models = [model_of(epsilon, **options, random_state=t) for t in range(300)]
-        scores[objective] = np.array([model.score(x, y) for model in fit_many(models, x, y)])
-    return scores
-
-
-def test_elun_is_more_accurate_at_a_moderate_epsilon():
-    scores = trials(1.0)
-    gain = scores["elun"] - scores["erm"]
-    assert gain.mean() > 3 * gain.std() / math.sqrt(300)
-
-
-@pytest.mark.parametrize("weights", [[1e308, 1e308], [2.0, -1.0], [0.5, 0.4], [1.0]])
+@pytest.mark.parametrize("weights", [[1e308, 1e308], [2.0, -1.0], [1.0]])
 def test_weights_whose_sum_is_not_1_are_refused_without_a_warning(weights):
     with pytest.raises(ValueError, match="weights must be 2 numbers of at least 0"):
         minimize_loss([[1.0, 2.0]], [1], 1.0, shifts=[[0.0, 0.0]], weights=weights)
