@@ -20,7 +20,7 @@ IN_CI = os.environ.get("CI") == "true"
 # (--nbval-cell-timeout); this one is for a kernel that does not even keep that.
 LIMIT, CELL_LIMIT, FULL_LIMIT = 300, 660, 1800
 # An interpreter of one's own, on a GPU machine say, may lack what these files test.
-NEEDED = {"tests/test_datasets.py": "pooch", "tests/book": "yaml", "tests/test_book.py": "yaml"}
+NEEDED = {"tests/test_datasets.py": "pooch", "tests/book": "yaml"}
 collect_ignore = [path for path, module in NEEDED.items() if not importlib.util.find_spec(module)]
 
 

@@ -6,11 +6,11 @@ import re
 from operator import attrgetter
 from pathlib import Path
 
+import lint
 import measure
 import numpy as np
 import pytest
 import refresh
-import routes
 
 from dpnotes import histogram, randomized_response, unary_encoding
 
@@ -140,38 +140,13 @@ def test_the_drawing_follows_the_page_into_the_dark_and_asks_for_nothing_else():
 INDEX = (BOOK / "index.md").read_text(encoding="utf-8")
 
 
-def test_the_times_on_the_index_are_those_of_the_pages():
-    assert not list(routes.problems())
-    assert sorted(re.findall(r"<!-- (\w+) -->", INDEX)) == sorted(routes.numbers())
-    [on_the_map] = re.findall(r"About (\d+) minutes", MAP.read_text(encoding="utf-8"))
-    assert int(on_the_map) == routes.numbers()["map_minutes"]
-
-
-def test_a_time_that_is_no_longer_true_is_found_and_written_anew(tmp_path, monkeypatch):
-    (tmp_path / "book").mkdir()
-    index = tmp_path / "book" / "index.md"
-    index.write_text("About 15<!-- foundations --> minutes.")
-    monkeypatch.setattr(routes, "PAGES", {"index.md": lambda root: {"foundations": 35}})
-    [(file, line, message)] = routes.problems(tmp_path)
-    assert (file, line) == ("book/index.md", 1)
-    assert "35" in message
-    routes.write(tmp_path)
-    assert index.read_text() == "About 35<!-- foundations --> minutes."
-
-
-@pytest.mark.parametrize(
-    ("minutes", "hours"), [(120, "2"), (121, "2.5"), (150, "2.5"), (151, "3"), (10, "0.5")]
-)
-def test_hours_are_rounded_up_to_half_of_one(minutes, hours):
-    assert routes._hours(minutes) == hours
-
-
-def test_the_course_and_the_map_of_chapters_lead_to_every_core_page():
+def test_the_course_leads_to_every_core_page_and_says_its_minutes():
     course, chapters = INDEX.split("## The chapters")
-    weeks = re.findall(r"^\| \d+ \| \[[^]]+\]\((\w+)\.ipynb\) \|", course, re.M)
-    assert weeks == routes.COURSE
-    assert re.findall(r"^\| \[[^]]+\]\((\w+)\.ipynb\) \|", chapters, re.M) == routes.COURSE
-    assert len(re.findall(r"^\| \d+ \|", course, re.M)) == 12
+    weeks = re.findall(r"^\| \d+ \| \[[^]]+\]\((\w+\.ipynb)\) \| (\d+) \|", course, re.M)
+    listed = re.findall(r"^\| \[[^]]+\]\((\w+\.ipynb)\) \|", chapters, re.M)
+    assert [name for name, _ in weeks] == listed
+    core = {page.name: measure.measure(page.cells).minutes for page in lint.pages() if page.is_core}
+    assert {name: int(minutes) for name, minutes in weeks} == core
 
 
 def test_the_picture_of_the_index_shows_what_the_check_finds():

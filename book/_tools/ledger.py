@@ -185,7 +185,10 @@ def claims_in(path):
 
 
 def find_checks(items, root=ROOT):
-    """Return the claims of tests, each once however many parameters a test has."""
+    """Return the claims of tests, each once however many parameters a test has.
+
+    A mark on some of its parameters leaves the others in.
+    """
     found = {}
     for item in items:
         for mark in item.iter_markers("claim"):
@@ -194,8 +197,9 @@ def find_checks(items, root=ROOT):
             kind = mark.kwargs.get("kind") if set(mark.kwargs) == {"kind"} else None
             by_hypothesis = hasattr(item.function, "hypothesis")
             name = item.originalname
-            check = Check(path, name, line, mark.args, kind, marks, by_hypothesis)
-            found[path, name, mark.args, kind] = check
+            key = path, name, mark.args, kind
+            marks &= found[key].marks if key in found else marks
+            found[key] = Check(path, name, line, mark.args, kind, marks, by_hypothesis)
     return list(found.values())
 
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 from pathlib import Path
 
-VENDOR = Path(__file__).parents[1] / "book" / "_static" / "interactive" / "vendor"
+VENDOR = Path(__file__).parents[2] / "book" / "_static" / "interactive" / "vendor"
 ROW = re.compile(r"^\| (\S+) \| .* \| `([0-9a-f]{64})` \|$", re.M)
 CHECKSUMS = dict(ROW.findall((VENDOR / "README.md").read_text(encoding="utf-8")))
 
@@ -27,7 +27,7 @@ def test_every_interactive_figure_has_its_script_and_its_tests():
     asked = {name for page in pages for name in re.findall(r'data-figure=\\"([\w-]+)\\"', page)}
     scripts = {path.stem for path in VENDOR.parent.glob("*.js")} - {"frame", "loader"}
     assert asked == scripts, "a page asks for a figure by the name of its script"
-    tests = (Path(__file__).parent / "book" / "test_figures.py").read_text(encoding="utf-8")
+    tests = (Path(__file__).with_name("test_figures.py")).read_text(encoding="utf-8")
     missing = [name for name in sorted(scripts) if f'"{name}": "book/' not in tests]
     assert not missing, f"FIGURES in test_figures.py needs {', '.join(missing)}"
 

@@ -1,0 +1,38 @@
+"""A page whose English has changed since it was translated says so, and nothing else does."""
+
+import pytest
+import translations
+
+CHINESE = "---\nenglish: map.md\ntranslated: none\n---\n\n# 标题\n\n一个问题？\n"
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "book" / "zh").mkdir(parents=True)
+    (tmp_path / "book" / "map.md").write_text("# Map\n\nSome 3<!-- n --> ways, *always*.\n")
+    (tmp_path / "book" / "zh" / "map.md").write_text(CHINESE, encoding="utf-8")
+    translations.main(["--done", "map"], tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "behind"),
+    [
+        ("# Map\n\nSome 4<!-- n --> ways,\n*always*.\n", False),
+        ("---\nlayout: wide\n---\n# Map\n\nSome 3<!-- n --> ways, *always*.\n", False),
+        ("# Map\n\nSome 3<!-- m --> ways, *always*.\n", True),
+        ("# Map\n\nSome 3<!-- n --> ways, *often*.\n", True),
+    ],
+)
+def test_every_word_counts_and_no_number(root, text, behind):
+    (root / "book" / "map.md").write_text(text)
+    assert len(translations.report(root)) == behind
+    translations.main(["--done", "map"], root)
+    assert translations.report(root) == []
+
+
+@pytest.mark.parametrize("text", ["# 标题\n", CHINESE.replace("map.md", "gone.md")])
+def test_a_page_that_does_not_say_what_it_translates_is_refused(root, text):
+    (root / "book" / "zh" / "map.md").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"front matter|gone\.md, which book/ does not have"):
+        translations.report(root)
