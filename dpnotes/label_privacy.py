@@ -33,8 +33,6 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import lie_probability
 
-METHODS = ("independent", "two-step")
-BOUNDS = ("exact", "chernoff", "hoeffding", "normal")
 # Doubles hold every whole number up to this one.
 _MOST_LABELS = 2**53
 # Up to so many counts are added one by one, because two tails that hardly differ would cancel.
@@ -219,8 +217,15 @@ def exponential(
     >>> exponential([1, -1, 1, 1], stated_epsilon=2.0, rng=0).shape
     (4,)
     """
-    cost = _half_of(stated_epsilon)
-    check_choice("method", method, METHODS)
+    cost = check_epsilon(stated_epsilon, "stated_epsilon") / 2
+    try:
+        lie_probability(cost)
+    except ValueError:
+        raise ValueError(
+            "stated_epsilon must be large enough for a double to tell a kept label from a flipped "
+            f"one, got {stated_epsilon}"
+        ) from None
+    check_choice("method", method, ("independent", "two-step"))
     if method == "independent":
         return privatize(labels, cost, classes=classes, rng=rng)
     is_second, values = _check_labels("labels", labels, _check_classes(classes))
@@ -379,7 +384,7 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     """
     n = check_integer("n", n, low=1, high=_MOST_LABELS)
     failure = check_probability("failure", failure)
-    check_choice("bound", bound, BOUNDS)
+    check_choice("bound", bound, ("exact", "chernoff", "hoeffding", "normal"))
     excess = -math.log(failure) / n
     if bound == "chernoff":
         return _chernoff(excess)
@@ -403,19 +408,6 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
         shortfall, 0.0, _chernoff(excess), xtol=smallest, rtol=1e-12, maxiter=5_000
     )
     return float(found)
-
-
-def _half_of(stated_epsilon: float) -> float:
-    """Return what the exponential mechanism on labels costs."""
-    half = check_epsilon(stated_epsilon, "stated_epsilon") / 2
-    try:
-        lie_probability(half)
-    except ValueError:
-        raise ValueError(
-            "stated_epsilon must be large enough for a double to tell a kept label from a flipped "
-            f"one, got {stated_epsilon}"
-        ) from None
-    return half
 
 
 def _binomial_tails(n: int, count: int, p: float) -> tuple[float, float]:

@@ -33,55 +33,14 @@ EPSILONS = [1e-9, 0.1, 1.0, 2 * math.log(3), 8.0]
 # The score.
 
 
-@pytest.fixture(scope="module")
-def log_factorials():
-    """Return ln(k!) for k up to 2,000, in 300 digits."""
-    with localcontext(Context(prec=300)):
-        logs = {1: Decimal(0)}
-        for k in range(2, 2001):
-            divisor = next((d for d in range(2, math.isqrt(k) + 1) if k % d == 0), None)
-            logs[k] = logs[divisor] + logs[k // divisor] if divisor else Decimal(k).ln()
-        return list(itertools.accumulate(logs.values(), initial=Decimal(0)))
-
-
-def closed_form(n, epsilon, log_factorials):
-    """Return ln of binomial(n, i) e^(i epsilon / 2) / (1 + e^(epsilon / 2))^n, in 300 digits."""
-    with localcontext(Context(prec=300)):
-        half = Decimal(epsilon) / 2
-        norm = n * (1 + half.exp()).ln()
-        logs = [
-            log_factorials[n] - log_factorials[i] - log_factorials[n - i] + i * half - norm
-            for i in range(n + 1)
-        ]
-        return np.array([float(log) for log in logs])
-
-
-@pytest.mark.parametrize("n", [1, 7, 100, 2000])
+@pytest.mark.parametrize("n", [1, 7, 2000])
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 20.0, 1e3])
-def test_the_log_of_the_score_distribution_has_ten_digits(log_factorials, n, epsilon):
-    found = log_score_pmf(n, epsilon)
-    assert found.shape == (n + 1,)
-    np.testing.assert_allclose(found, closed_form(n, epsilon, log_factorials), rtol=1e-10, atol=0)
-
-
-@pytest.mark.parametrize("n", [10**4, 10**6])
-@pytest.mark.parametrize("epsilon", [0.01, 5.0])
-def test_the_score_distribution_is_scipys_binomial(n, epsilon):
-    p = special.expit(epsilon / 2)
-    middle, spread = n * p, math.sqrt(n * p * (1 - p))
-    scores = np.unique(np.clip(middle + spread * np.linspace(-35, 35, 501), 0, n).astype(int))
-    # scipy's own logpmf is only good to some 5e-9 here; the log of its pmf is better.
-    pmf = stats.binom.pmf(scores, n, p)
-    held = pmf > 1e-300
-    found = log_score_pmf(n, epsilon)[scores]
-    np.testing.assert_allclose(found[held], np.log(pmf[held]), rtol=1e-10)
-    assert np.all(found[~held] < math.log(1.1e-300))
-
-
-@pytest.mark.parametrize("n", [1, 1000, 10**6])
-@pytest.mark.parametrize("epsilon", [1e-9, 1e3])
-def test_the_scores_have_probability_one_together(n, epsilon):
-    assert special.logsumexp(log_score_pmf(n, epsilon)) == pytest.approx(0, abs=1e-11)
+def test_the_log_of_the_score_distribution_has_ten_digits(n, epsilon):
+    with mpmath.workdps(300):
+        half = mpmath.mpf(epsilon) / 2
+        norm = n * mpmath.log1p(mpmath.exp(half))
+        exact = [float(mpmath.log(math.comb(n, i)) + i * half - norm) for i in range(n + 1)]
+    np.testing.assert_allclose(log_score_pmf(n, epsilon), exact, rtol=1e-10, atol=0)
 
 
 def test_an_epsilon_past_the_reach_of_doubles_keeps_every_label():
@@ -92,23 +51,18 @@ def test_an_epsilon_past_the_reach_of_doubles_keeps_every_label():
 
 def recursion(n, epsilon, *, first=2.0, step=2.0):
     """Return the source's recursion in log space; a mistaken copy divides by 1 and not by 2."""
-    logs = [-n * math.log1p(math.exp(epsilon / first))]
-    for i in range(1, n + 1):
-        logs.append(logs[-1] + math.log(n - i + 1) - math.log(i) + epsilon / step)
-    return np.array(logs)
+    steps = [math.log((n - i + 1) / i) + epsilon / step for i in range(1, n + 1)]
+    logs = -n * math.log1p(math.exp(epsilon / first)) + np.cumsum([0, *steps])
+    return logs - special.logsumexp(logs)
 
 
-def test_the_corrected_recursion_gives_the_score_distribution():
-    np.testing.assert_allclose(recursion(100, 0.5), log_score_pmf(100, 0.5), rtol=1e-11)
-
-
-@pytest.mark.parametrize("dropped", [{"step": 1.0}, {"first": 1.0, "step": 1.0}])
-def test_dropping_the_half_gives_randomized_response_at_all_of_epsilon(dropped):
-    n, epsilon = 40, 1.0
-    logs = recursion(n, epsilon, **dropped)
-    logs -= special.logsumexp(logs)
-    assert not np.allclose(logs, log_score_pmf(n, epsilon), rtol=1e-3)
-    np.testing.assert_allclose(logs, log_score_pmf(n, 2 * epsilon), rtol=1e-11)
+@pytest.mark.parametrize(
+    ("options", "times"), [({}, 1), ({"step": 1.0}, 2), ({"first": 1.0, "step": 1.0}, 2)]
+)
+def test_without_the_half_the_recursion_is_randomized_response_at_all_of_epsilon(options, times):
+    np.testing.assert_allclose(
+        recursion(40, 1.0, **options), log_score_pmf(40, times * 1.0), rtol=1e-11
+    )
 
 
 # Labels are randomized response.
@@ -138,26 +92,21 @@ def two_step_distribution(log_pmf):
 
 
 @pytest.mark.claim("lp-labels", kind="enumeration")
-@pytest.mark.parametrize("n", range(1, 11))
+@pytest.mark.parametrize("n", [1, 2, 5, 10])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_labels_under_the_exponential_mechanism_are_randomized_response(n, epsilon):
-    by_definition = softmax(scores(n), epsilon)
-    np.testing.assert_allclose(by_definition, product_distribution(n, epsilon / 2), rtol=1e-12)
-    np.testing.assert_allclose(
+    expected = product_distribution(n, epsilon / 2)
+    for distribution in (
+        softmax(scores(n), epsilon),
         exponential_mechanism.output_distribution(scores(n), epsilon),
-        product_distribution(n, epsilon / 2),
-        rtol=1e-12,
-    )
-    np.testing.assert_allclose(
         two_step_distribution(log_score_pmf(n, epsilon)),
-        product_distribution(n, epsilon / 2),
-        rtol=1e-12,
-    )
+    ):
+        np.testing.assert_allclose(distribution, expected, rtol=1e-12)
 
 
 @pytest.mark.claim("lp-labels", kind="enumeration")
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("n", [1, 2, 8])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
 def test_labels_cost_half_of_epsilon_and_no_more(n, epsilon):
     neighbours = one_label_changed(n)
     for distribution in (
@@ -224,9 +173,7 @@ def test_a_column_of_any_two_classes_is_drawn_as_one_of_minus_and_plus_one(class
     ("labels", "classes"),
     [
         (np.array([0, 1, 1], dtype=np.int8), (0.0, 1.0)),
-        (np.array([0.0, 1.0, 1.0]), (0, 1)),
         (np.array([-1, 1, 1], dtype=">f4"), (-1, 1)),
-        (np.array([-100, 100, 100], dtype=np.int8), (-100, 100)),
         (np.array([0, 2**60, 0], dtype=np.uint64), (0, 2**60)),
         (np.array([True, False]), (False, True)),
         (pd.Series([0, 1, 1], dtype=np.int16), (0, 1)),
@@ -248,10 +195,7 @@ def test_words_and_mixed_lists_get_the_type_of_the_classes_whatever_the_records(
         assert privatize(labels, 1.0, classes=("a", "bcd"), rng=0).dtype == np.dtype("<U3")
 
 
-INVALID = [
-    *([0, 1], [True, False], ["1", "-1"], [None, 1], [math.nan, 1], [[1], 1], [1 + 1j, 1]),
-    *([1, -1, True], [0.5, 1]),
-]
+INVALID = [[0, 1], ["1", "-1"], [None, 1], [math.nan, 1], [[1], 1], [1 + 1j, 1], [1, -1, True]]
 
 
 @pytest.mark.parametrize("function", [privatize, exponential])
@@ -267,23 +211,17 @@ def test_all_invalid_labels_of_a_list_get_one_and_the_same_hint(function):
 
 @pytest.mark.parametrize(
     "labels",
-    [np.array([True, False]), np.uint8([1, 1]), np.array(["1", "-1"]), np.array([1 + 0j])],
+    [np.array([True, False]), np.uint8([1, 1]), np.array(["1", "-1"])],
 )
 def test_an_array_that_could_not_hold_the_classes_is_refused_by_its_type(labels):
     with pytest.raises(TypeError, match=r"labels must each be -1 or 1.* got dtype"):
         privatize(labels, 1.0)
 
 
-@pytest.mark.parametrize(
-    "classes",
-    [
-        *((2**53 + 1, 0.5), (2**53 + 1, 2.0**53), ("well", "well\0"), (2**64 - 1, -1)),
-    ],
-)
+@pytest.mark.parametrize("classes", [(2**53 + 1, 0.5), ("well", "well\0"), (2**64 - 1, -1)])
 def test_classes_that_one_array_would_round_or_cut_are_refused(classes):
-    for function in (privatize, exponential, label_privacy.estimate):
-        with pytest.raises(ValueError, match=r"classes must be two .*labels"):
-            function([classes[0]], 1.0, classes=classes)
+    with pytest.raises(ValueError, match=r"classes must be two .*labels"):
+        privatize([classes[0]], 1.0, classes=classes)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -301,10 +239,9 @@ def test_estimates_are_unbiased_with_exactly_the_stated_variance(epsilon):
     np.testing.assert_allclose(square - mean**2, label_privacy.variance([2, 1], epsilon), rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_stated_epsilon_that_keeps_no_label_is_refused_by_its_name(method):
+def test_a_stated_epsilon_that_keeps_no_label_is_refused_by_its_name():
     with pytest.raises(ValueError, match="stated_epsilon must be large enough"):
-        exponential([1, -1], 1e-17, method=method)
+        exponential([1, -1], 1e-17, method="two-step")
 
 
 # Both ways of drawing labels.
@@ -339,8 +276,8 @@ def realised_two_step(monkeypatch, labels, epsilon):
     return {reports: float(weight / len(orders)) for reports, weight in total.items()}
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 8.0])
 def test_over_all_draws_the_two_steps_are_randomized_response(monkeypatch, n, epsilon):
     labels = [(-1) ** (i // 2) for i in range(n)]
     distribution = realised_two_step(monkeypatch, labels, epsilon)
@@ -379,7 +316,7 @@ def test_over_all_pairs_of_bytes_two_labels_are_flipped_independently(monkeypatc
     assert patterns.tolist() == [truths**2, truths * lies, lies * truths, lies**2]
 
 
-@pytest.mark.parametrize("epsilon", [*EPSILONS, 1e3])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 1e3])
 def test_the_coin_of_a_label_is_that_of_randomized_response_at_half_of_epsilon(
     monkeypatch, epsilon
 ):
@@ -393,72 +330,16 @@ def test_the_coin_of_a_label_is_that_of_randomized_response_at_half_of_epsilon(
     assert asked == [lie_probability(epsilon / 2)]
 
 
-def keeps_the_right_number_and_any(mechanism, epsilon, *, labels=50, runs=2000):
-    """Whether the number of kept labels, their places and their pairs are as they should be."""
-    truth = np.where(np.arange(labels) % 3 == 0, 1, -1)
-    rng = np.random.default_rng(8)
-    kept = np.array([mechanism(truth, epsilon, rng) == truth for _ in range(runs)])
-    p = special.expit(epsilon / 2)
-    number = is_distributed_as(kept.sum(axis=1), np.exp(log_score_pmf(labels, epsilon)))
-    places = (kept.sum(axis=0) - runs * p) ** 2 / (runs * p * (1 - p))
-    pairs = np.bincount((kept.reshape(-1, 2) @ [2, 1]), minlength=4)
-    expected = [(1 - p) ** 2, p * (1 - p), p * (1 - p), p**2]
-    return number and stats.chi2(labels).sf(places.sum()) > 1e-6 and counts_fit(pairs, expected)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_either_method_keeps_the_right_number_and_any_labels(method):
-    def mechanism(labels, epsilon, rng):
-        return exponential(labels, epsilon, method=method, rng=rng)
-
-    assert keeps_the_right_number_and_any(mechanism, 0.5)
-
-
-def keep_the_first(labels, epsilon, rng):
-    score = rng.binomial(labels.size, special.expit(epsilon / 2))
-    return np.where(np.arange(labels.size) < score, labels, -labels)
-
-
-def keep_all_of_epsilon(labels, epsilon, rng):
-    return exponential(labels, 2 * epsilon, rng=rng)
-
-
-def keep_one_too_many(labels, epsilon, rng):
-    score = 1 + rng.binomial(labels.size, special.expit(epsilon / 2))
-    return np.where(rng.permutation(labels.size) < score, labels, -labels)
-
-
-def keep_a_random_block(labels, epsilon, rng):
-    score = rng.binomial(labels.size, special.expit(epsilon / 2))
-    return np.where(np.roll(np.arange(labels.size), rng.integers(50)) < score, labels, -labels)
-
-
-@pytest.mark.parametrize(
-    "broken", [keep_the_first, keep_all_of_epsilon, keep_one_too_many, keep_a_random_block]
-)
-def test_a_broken_method_does_not(broken):
-    assert not keeps_the_right_number_and_any(broken, 0.5)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_many_labels_are_kept_everywhere_alike(method):
-    n, epsilon = 10**6, 0.5
-    labels = np.where(np.arange(n) % 7 == 0, 1, -1)
-    kept = exponential(labels, epsilon, method=method, rng=9) == labels
-    p = special.expit(epsilon / 2)
-    blocks = kept.reshape(100, -1).sum(axis=1)
-    # Blocks of a fixed number of kept labels would be a little less spread: not visibly so here.
-    z = (blocks - 10_000 * p) / math.sqrt(10_000 * p * (1 - p))
-    assert 1e-6 < stats.chi2(100).sf((z**2).sum()) < 1 - 1e-6
-    assert abs(kept.sum() - n * p) < 5 * math.sqrt(n * p * (1 - p))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_labels_in_arrays_lists_and_series_get_the_same_reports(method):
-    labels = np.where(np.arange(1000) % 3 == 0, 1, -1)
-    expected = exponential(labels, 1.0, method=method, rng=10)
-    for given_as in (labels.astype("i1"), labels.astype(">i2"), labels.tolist(), pd.Series(labels)):
-        assert np.array_equal(exponential(given_as, 1.0, method=method, rng=10), expected)
+    runs, rng, p = 2000, np.random.default_rng(8), special.expit(0.25)
+    truth = np.where(np.arange(50) % 3 == 0, 1, -1)
+    kept = np.array([exponential(truth, 0.5, method=method, rng=rng) == truth for _ in range(runs)])
+    assert is_distributed_as(kept.sum(axis=1), np.exp(log_score_pmf(50, 0.5)))
+    places = (kept.sum(axis=0) - runs * p) ** 2 / (runs * p * (1 - p))
+    assert stats.chi2(50).sf(places.sum()) > 1e-6
+    pairs = np.bincount(kept.reshape(-1, 2) @ [2, 1], minlength=4)
+    assert counts_fit(pairs, [(1 - p) ** 2, p * (1 - p), p * (1 - p), p**2])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -483,7 +364,7 @@ def exact_sum(n, low, high, p):
 )
 @example(bounds=(60, 58, 60), p=0.1)
 @example(bounds=(1, 0, 0), p=1e-20)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_truncated_binomial_is_its_sum_far_into_the_tails(bounds, p):
     n, low, high = bounds[0], *sorted(bounds[1:])
     exact = float(exact_sum(n, low, high, p))
@@ -505,17 +386,6 @@ def standard_deviations_out(n, p, z):
 
 def stated_error(n):
     return 1e-11 if n <= 10**6 else 1e-9 if n <= 10**9 else 1e-6
-
-
-@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 2**53])
-@pytest.mark.parametrize("p", [1e-9, 0.3, 0.5, 1 - 1e-9])
-def test_the_probability_of_a_single_count_has_the_stated_digits(n, p):
-    counts = {standard_deviations_out(n, p, z) for z in (-35, -2.5, 0, 1, 20)}
-    for count in (count for count in counts if 0 <= count <= n):
-        exact = float(chance_of(n, count, p))
-        assert truncated_binomial(n, count, count, p) == pytest.approx(
-            exact, rel=stated_error(n), abs=0
-        )
 
 
 def sum_of_ratios(n, low, high, p):
@@ -588,14 +458,9 @@ def test_the_halves_of_an_odd_number_of_labels_have_the_stated_digits(n):
 @pytest.mark.parametrize("p", [5e-324, 0.3, 1 - 2.0**-53])
 @pytest.mark.parametrize("n", [1, 2**53])
 def test_every_range_has_a_probability(n, p):
-    for low, high in ((0, 0), (0, n), (n // 2, n), (1, 1), (n, n), (0, n - 1)):
+    assert truncated_binomial(n, 0, n, p) == 1
+    for low, high in ((0, 0), (n // 2, n), (1, 1), (n, n), (0, n - 1)):
         assert 0 <= truncated_binomial(n, low, high, p) <= 1
-
-
-def test_the_whole_binomial_is_certain_and_its_parts_add_up():
-    assert truncated_binomial(10**15, 0, 10**15, 0.3) == 1
-    parts = [truncated_binomial(1000, low, low + 99, 0.4) for low in range(0, 1000, 100)]
-    assert sum(parts) + truncated_binomial(1000, 1000, 1000, 0.4) == pytest.approx(1, abs=1e-13)
 
 
 GRID = [0.01, 0.05, 0.1, 0.2, 0.5, 1, 2]
@@ -615,40 +480,11 @@ def test_the_table_of_success_is_right_in_every_digit(n):
         assert float(found) == float(digits)
 
 
-@given(n=st.integers(1, 120), epsilon=st.floats(1e-3, 30))
-@example(n=1, epsilon=1.0)
-@settings(max_examples=20)
-def test_success_is_the_sum_over_the_upper_half(n, epsilon):
-    with localcontext(Context(prec=50)):
-        p = Fraction(1 / (1 + (-Decimal(epsilon) / 2).exp()))
-    exact = float(exact_sum(n, (n + 1) // 2, n, p))
-    assert success_probability(n, epsilon) == pytest.approx(exact, rel=1e-12)
-
-
 @pytest.mark.parametrize("n", [10**5, 10**6 + 1])
 @pytest.mark.parametrize("epsilon", [1e-6, 5e-3])
 def test_success_is_the_upper_half_of_the_score_distribution(n, epsilon):
     upper = np.exp(log_score_pmf(n, epsilon)[(n + 1) // 2 :]).sum()
     assert success_probability(n, epsilon) == pytest.approx(upper, rel=1e-10)
-
-
-def normal_success(n, epsilon):
-    """Return the normal curve with a continuity correction and the first term of Edgeworth."""
-    p = special.expit(epsilon / 2)
-    spread = math.sqrt(n * p * (1 - p))
-    # n p - (n + 1) // 2 + 1/2, with no large number in it.
-    ahead = n * math.tanh(epsilon / 4) / 2 + (0 if n % 2 else 0.5)
-    z = -ahead / spread
-    return stats.norm.sf(z) + (1 - 2 * p) / (6 * spread) * (z * z - 1) * stats.norm.pdf(z)
-
-
-@pytest.mark.parametrize("n", [10**9, 10**12 + 1, 10**15 - 1, 10**15])
-@pytest.mark.parametrize("z", [0.1, 1.0])
-def test_success_among_very_many_labels_is_normal(n, z):
-    epsilon = 4 * z / math.sqrt(n)
-    # At 1e15 the last bit of a probability is 4e-9 standard deviations.
-    expected = pytest.approx(normal_success(n, epsilon), abs=1e-8)
-    assert success_probability(n, epsilon) == expected
 
 
 def test_success_is_not_monotone_in_n_because_a_tie_counts():
@@ -657,12 +493,6 @@ def test_success_is_not_monotone_in_n_because_a_tie_counts():
     assert np.all(np.diff(found)[::2] > 0)
     assert np.all(np.diff(found)[1::2] < 0)
     assert np.all(np.diff(found[::2]) > 0)
-
-
-@given(n=st.integers(1, 10**6), epsilon=st.floats(0, 5))
-def test_more_epsilon_is_never_less_success(n, epsilon):
-    epsilon += 1e-6
-    assert success_probability(n, 1.1 * epsilon) >= success_probability(n, epsilon) - 1e-12
 
 
 @pytest.mark.parametrize("epsilon", [5e-324, 1e308])
@@ -702,11 +532,11 @@ def test_chernoff_and_hoeffding_bound_the_stricter_event(n):
 @settings(max_examples=50)
 def test_the_smallest_epsilon_has_exactly_the_failure_asked_for(n, failure):
     epsilon = minimum_epsilon(n, failure)
-    fails = 1 - success_probability(n, epsilon) if epsilon else None
-    if fails is None:
-        assert stats.binom.cdf((n + 1) // 2 - 1, n, 0.5) <= failure * (1 + 1e-9)
-    else:
+    if epsilon:
+        fails = 1 - success_probability(n, epsilon)
         assert fails == pytest.approx(failure, rel=1e-6, abs=1e-14)
+    else:
+        assert stats.binom.cdf((n + 1) // 2 - 1, n, 0.5) <= failure * (1 + 1e-9)
 
 
 @given(n=st.integers(1, 2000), failure=st.floats(1e-280, 1e-3))
@@ -728,17 +558,6 @@ def test_sufficient_bounds_suffice(n, failure):
     assert exact <= chernoff * (1 + 1e-12)
     if n > 2.001 * math.log(1 / failure):
         assert chernoff <= minimum_epsilon(n, failure, bound="hoeffding") * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("n", [10**12, 10**12 + 1, 10**15 - 1])
-@pytest.mark.parametrize("failure", [1e-9, 0.3])
-def test_the_smallest_epsilon_for_very_many_labels_is_the_normal_one(n, failure):
-    z = -special.ndtri(failure)
-    # z standard deviations, less the half of a tie that an even number is given.
-    ahead = z * math.sqrt(n) / 2 - (0 if n % 2 else 0.5)
-    expected = 4 * math.atanh(2 * ahead / n)
-    tolerance = 1e-7 if n > 10**14 else 2e-8
-    assert minimum_epsilon(n, failure) == pytest.approx(expected, rel=tolerance, abs=0)
 
 
 def test_a_fair_coin_may_be_enough():
