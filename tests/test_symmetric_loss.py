@@ -84,13 +84,6 @@ def test_a_symmetric_loss_and_its_mirror_add_up_to_a_constant(loss, constant):
     )
 
 
-@pytest.mark.parametrize("loss", ASYMMETRIC, ids=name_of)
-def test_the_other_losses_are_not_symmetric(loss):
-    margin = torch.linspace(-3, 3, 61, dtype=torch.float64)
-    both = loss(margin) + loss(-margin)
-    assert both.max() - both.min() > 0.1
-
-
 @pytest.mark.parametrize(
     ("loss", "values"),
     [
@@ -117,14 +110,10 @@ def test_barrier_hinge_is_convex_never_negative_and_symmetric_between_its_barrie
     slopes = loss.diff() / z.diff()
     assert (slopes.diff() > -1e-9).all()
     assert loss.min() >= 0
-    inside = z.abs() <= r
+    inside = (z > -b * r / (b - 1)) & (z <= r)
     torch.testing.assert_close(loss[inside], r - z[inside])
     assert slopes[0] == pytest.approx(-b)
     assert slopes[-1] == pytest.approx(b)
-    knee = torch.tensor(-b * r / (b - 1), dtype=torch.float64)
-    torch.testing.assert_close(barrier_hinge_loss(knee, b=b, r=r), r - knee)
-    outside = barrier_hinge_loss(knee - 1, b=b, r=r)
-    assert outside > r - knee + 1
 
 
 def test_no_loss_overflows_where_margins_are_large():
@@ -141,17 +130,6 @@ def test_the_corrected_loss_is_the_logarithm_of_what_reports_are_likely():
     np.testing.assert_allclose(corrected_logistic_loss(margin, 0.7), expected, rtol=1e-13)
 
 
-def test_the_corrected_risk_on_lies_is_least_at_the_true_log_odds():
-    truth, keep = 0.8, 0.6
-    scores = torch.linspace(-6, 6, 24_001, dtype=torch.float64)
-    reported = keep * truth + (1 - keep) * (1 - truth)
-    loss = partial(corrected_logistic_loss, keep_probability=keep)
-    risk = reported * loss(scores) + (1 - reported) * loss(-scores)
-    assert float(scores[risk.argmin()]) == pytest.approx(math.log(truth / (1 - truth)), abs=1e-3)
-    plain = reported * logistic_loss(scores) + (1 - reported) * logistic_loss(-scores)
-    assert float(scores[plain.argmin()]) == pytest.approx(math.log(0.56 / 0.44), abs=1e-3)
-
-
 # The risks: what is promised.
 
 
@@ -162,87 +140,58 @@ def test_the_balanced_risk_is_the_mean_of_the_classes_means(loss):
     torch.testing.assert_close(ber_risk(scores, labels, loss), expected, rtol=1e-13, atol=0)
 
 
-@every_loss
-@pytest.mark.parametrize("tied", [False, True], ids=["", "tied"])
-@pytest.mark.parametrize("spread", [1.0, 60.0])
-@pytest.mark.parametrize("n", [2, 30, 257, 700])
-def test_the_risk_of_pairs_is_the_mean_over_all_of_them(loss, n, spread, tied):
-    scores, labels = draw(n, spread=spread, tied=tied)
+@pytest.fixture(params=["by row", "all rows at once"])
+def way(request, monkeypatch):
+    """Compute as on a CPU, or as on a GPU, whatever the device."""
+    if request.param == "all rows at once":
+        monkeypatch.setattr(risks, "_risks_by_row", risks._batched_risks)
+
+
+both_ways = pytest.mark.usefixtures("way")
+
+
+def assert_mean_over_pairs(scores, labels, loss, atol=1e-15):
     value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
     expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
-    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-15)
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=atol)
     # Where all slopes cancel nothing is left to be relative to: a pair's slope is at least of
     # the order of one over the number of pairs.
-    torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-12 / n)
+    torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-12 / len(scores))
 
 
-@pytest.fixture
-def all_rows_at_once(monkeypatch):
-    """Compute as on a GPU, whatever the device."""
-    monkeypatch.setattr(risks, "_risks_by_row", risks._batched_risks)
-
-
-@pytest.mark.usefixtures("all_rows_at_once")
-@pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
+@both_ways
+@every_loss
 @pytest.mark.parametrize("spread", [1.0, 60.0])
-def test_the_way_of_gpus_gives_the_mean_over_all_pairs_too(loss, spread):
-    for n, tied in itertools.product((2, 30, 700), (False, True)):
-        scores, labels = draw(n, spread=spread, tied=tied)
-        value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
-        expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, loss)
-        torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-15)
-        torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-12 / n)
+@pytest.mark.parametrize("n", [2, 30, 257, 700])
+def test_the_risk_of_pairs_is_the_mean_over_all_of_them(loss, n, spread):
+    for tied in (False, True):
+        assert_mean_over_pairs(*draw(n, spread=spread, tied=tied), loss)
 
 
+@both_ways
 @pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
-def test_classes_that_lie_apart_reach_one_barrier_and_not_the_other(loss, request):
-    batches = []
+def test_classes_that_lie_apart_reach_one_barrier_and_not_the_other(loss):
+    scores, labels = draw(60, spread=3.0)
     for apart in (-100.0, -40.0, 40.0, 100.0):
-        scores, labels = draw(60, spread=3.0)
-        batches.append((scores + apart * (labels > 0), labels))
-    for way in ("by row", "at once"):
-        if way == "at once":
-            request.getfixturevalue("all_rows_at_once")
-        for batch in batches:
-            value, slopes = value_and_slopes(auc_risk, *batch, loss)
-            expected, expected_slopes = value_and_slopes(all_pairs, *batch, loss)
-            torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-13)
-            torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-14)
+        assert_mean_over_pairs(scores + apart * (labels > 0), labels, loss, atol=1e-13)
 
 
-@pytest.mark.parametrize("loss", LINEAR_PIECES, ids=name_of)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize(("n", "runs"), [(40, 3), (300, 3), (700, None)])
-def test_both_ways_through_the_pairs_agree(loss, dtype, n, runs, request):
-    batches = [
-        draw(n, runs=runs, spread=spread, tied=tied, dtype=dtype)
-        for spread, tied in itertools.product((1.0, 60.0, 1e4), (False, True))
-    ]
-    found = [value_and_slopes(auc_risk, *batch, loss) for batch in batches]
-    request.getfixturevalue("all_rows_at_once")
-    for batch, (value, slopes) in zip(batches, found, strict=True):
-        other, other_slopes = value_and_slopes(auc_risk, *batch, loss)
-        tolerance = 1e-6 if dtype == torch.float32 else 1e-11
-        torch.testing.assert_close(value, other, rtol=tolerance, atol=tolerance)
-        torch.testing.assert_close(slopes, other_slopes, rtol=tolerance, atol=1e-12 / n)
-
-
+@both_ways
 @every_loss
 @pytest.mark.parametrize("n", [30, 700])
 def test_single_precision_is_as_good_as_its_scores(loss, n):
-    scores, labels = draw(n, spread=3.0, tied=True, dtype=torch.float32)
-    value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
-    exact, exact_slopes = value_and_slopes(all_pairs, scores.double(), labels, loss)
-    assert value.dtype == slopes.dtype == torch.float32
-    assert abs(float(value) / float(exact) - 1) < 1e-6
-    # Every one of the pairs of a smooth loss is rounded to single precision.
-    assert furthest(slopes, exact_slopes) < (5e-6 if loss in SMOOTH else 1e-6)
+    for spread, tied in ((3.0, True), (60.0, False)):
+        scores, labels = draw(n, spread=spread, tied=tied, dtype=torch.float32)
+        value, slopes = value_and_slopes(auc_risk, scores, labels, loss)
+        exact, exact_slopes = value_and_slopes(all_pairs, scores.double(), labels, loss)
+        assert value.dtype == slopes.dtype == torch.float32
+        assert abs(float(value) / float(exact) - 1) < 1e-6
+        # Every one of the pairs of a smooth loss is rounded to single precision.
+        assert furthest(slopes, exact_slopes) < (5e-6 if loss in SMOOTH else 1e-6)
 
 
-@pytest.mark.parametrize("way", ["by row", "all rows at once"])
-def test_both_classes_meeting_on_a_kink_get_the_mean_of_its_slopes(way, request):
-    if way == "all rows at once":
-        request.getfixturevalue("all_rows_at_once")
+@both_ways
+def test_both_classes_meeting_on_a_kink_get_the_mean_of_its_slopes():
     scores, labels = torch.tensor([1.0, 1.0, 0.0, 0.0]), torch.tensor([1, 1, -1, -1])
     _, slopes = value_and_slopes(auc_risk, scores, labels, hinge_loss)
     assert slopes.tolist() == [-0.25, -0.25, 0.25, 0.25]
@@ -263,12 +212,12 @@ def test_a_row_that_reaches_a_kink_counts_beside_rows_that_do_not(loss, n):
 
 @every_loss
 def test_slopes_are_those_of_finite_differences(loss):
-    for n in (12, 300):
-        scores, labels = draw(n, seed=4, spread=2.0)
+    for shape in ({"n": 12, "runs": 2}, {"n": 300}):
+        scores, labels = draw(**shape, seed=4, spread=2.0)
         kinked = partial(barrier_hinge_loss, r=0.5) if loss is barrier_hinge_loss else loss
         for risk in (auc_risk, ber_risk):
             inputs = (scores.requires_grad_(), labels, kinked)
-            assert torch.autograd.gradcheck(risk, inputs, eps=1e-7, atol=1e-5, fast_mode=n > 100)
+            assert torch.autograd.gradcheck(risk, inputs, eps=1e-7, atol=1e-5, fast_mode=True)
 
 
 @every_loss
@@ -282,15 +231,6 @@ def test_rows_are_risks_of_their_own(loss, n):
             value, own = value_and_slopes(risk, scores[row], labels[row], loss)
             torch.testing.assert_close(values[row], value, rtol=1e-13, atol=1e-13)
             torch.testing.assert_close(slopes[row], own, rtol=1e-12, atol=1e-14)
-
-
-@every_loss
-def test_a_risk_passes_on_the_slope_of_what_follows(loss):
-    scores, labels = draw(300, runs=2)
-    weights = torch.tensor([3.0, -2.0], dtype=torch.float64)
-    _, slopes = value_and_slopes(auc_risk, scores, labels, loss)
-    _, scaled = value_and_slopes(lambda s: auc_risk(s, labels, loss) * weights, scores)
-    torch.testing.assert_close(scaled, weights[:, None] * slopes)
 
 
 @every_loss
@@ -321,30 +261,22 @@ class LargestTensor(TorchDispatchMode):
         return made
 
 
-@pytest.mark.parametrize("loss", [*LINEAR_PIECES, square_loss], ids=name_of)
+@both_ways
+@pytest.mark.parametrize("loss", [barrier_hinge_loss, square_loss], ids=name_of)
 def test_memory_is_that_of_the_scores_whatever_their_number(loss):
     n = 100_000
     scores, labels = draw(n, spread=60.0, dtype=torch.float32)
     scores.requires_grad_()
     with LargestTensor() as largest:
         auc_risk(scores, labels, loss).backward()
-    assert largest.entries == n
+    # Running sums have one entry more.
+    assert largest.entries <= n + 1
     # What numpy holds at a time, which is no tensor.
     tracemalloc.start()
     auc_risk(scores, labels, loss)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 100 * n
-
-
-@pytest.mark.usefixtures("all_rows_at_once")
-def test_the_way_of_gpus_holds_no_pairs_either():
-    n = 100_000
-    scores, labels = draw(n, spread=60.0)
-    with LargestTensor() as largest:
-        auc_risk(scores, labels, barrier_hinge_loss)
-    # Running sums have one entry more.
-    assert largest.entries == n + 1
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=name_of)
@@ -361,15 +293,13 @@ def test_smooth_losses_hold_a_chunk_of_pairs_at_a_time(loss, monkeypatch):
         torch.testing.assert_close(slopes, expected_slopes, rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("name", "runs"), [("_excess_of_row", None), ("_excess_of_row", 2), ("_mean_excess", 2)]
-)
-def test_nothing_is_searched_where_no_pair_reaches_a_barrier(monkeypatch, request, name, runs):
-    if name == "_mean_excess":
-        request.getfixturevalue("all_rows_at_once")
+@both_ways
+@pytest.mark.parametrize("runs", [None, 2])
+def test_nothing_is_searched_where_no_pair_reaches_a_barrier(monkeypatch, runs):
     scores, labels = draw(1000, runs=runs)
     expected = auc_risk(scores, labels, barrier_hinge_loss)
-    monkeypatch.setattr(risks, name, None)
+    for name in ("_excess_of_row", "_mean_excess"):
+        monkeypatch.setattr(risks, name, None)
     torch.testing.assert_close(auc_risk(scores, labels, barrier_hinge_loss), expected)
     with pytest.raises(TypeError):
         auc_risk(60 * scores, labels, barrier_hinge_loss)
@@ -384,18 +314,6 @@ def test_scores_beyond_all_bounds_give_infinite_risks_without_a_warning():
         )
         assert value.isinf() if way > 1e300 else value > 1e200
         assert slopes.isfinite().all()
-
-
-def test_a_loss_of_ones_own_is_taken_over_all_pairs():
-    def exponential(margin):
-        return torch.exp(-margin)
-
-    for n in (40, 400):
-        scores, labels = draw(n)
-        value, slopes = value_and_slopes(auc_risk, scores, labels, exponential)
-        expected, expected_slopes = value_and_slopes(all_pairs, scores, labels, exponential)
-        torch.testing.assert_close(value, expected)
-        torch.testing.assert_close(slopes, expected_slopes)
 
 
 @every_loss
@@ -431,12 +349,10 @@ def test_a_partial_with_unnamed_arguments_is_taken_as_it_is():
 @pytest.mark.parametrize("risk", [ber_risk, auc_risk])
 @pytest.mark.parametrize(("label", "missing"), [(1, "-1"), (-1, r"\+1")])
 def test_a_missing_class_is_refused_by_name(risk, label, missing):
-    for shape in [(300,), (5,), (2, 5)]:
-        labels = torch.full(shape, label)
-        if len(shape) == 2:
-            labels[0, 0] = -label
-        with pytest.raises(ValueError, match=f"labels must hold both classes; class {missing} is"):
-            risk(torch.zeros(shape), labels, hinge_loss)
+    labels = torch.full((2, 5), label)
+    labels[0, 0] = -label
+    with pytest.raises(ValueError, match=f"labels must hold both classes; class {missing} is"):
+        risk(torch.zeros(2, 5), labels, hinge_loss)
 
 
 @every_loss
@@ -466,14 +382,9 @@ def test_a_score_that_is_nan_is_not_hidden(loss):
 @pytest.mark.parametrize("risk", [ber_risk, auc_risk])
 def test_labels_may_be_any_numbers_of_the_right_value(risk):
     scores, labels = draw(20)
-    expected = risk(scores, labels, hinge_loss)
-    for dtype in (torch.int8, torch.float32, torch.float64):
+    for dtype in (torch.int8, torch.float32):
+        expected = risk(scores, labels, hinge_loss)
         assert risk(scores, labels.to(dtype), hinge_loss) == expected
-    for wrong in (0, 2, math.nan):
-        other = labels.double()
-        other[-1] = wrong
-        with pytest.raises(ValueError, match=r"labels must be -1 or \+1; a record is not"):
-            risk(scores, other, hinge_loss)
 
 
 # The theorem.
@@ -496,7 +407,7 @@ def corrupted_risk(scores, labels, loss, pi, pi_prime):
     return {ber_risk: ber, auc_risk: auc}
 
 
-MIXTURES = [(1.0, 0.0), (0.8, 0.3), (0.7, 0.4), (0.65, 0.45), (0.4, 0.6)]
+MIXTURES = [(1.0, 0.0), (0.8, 0.3), (0.4, 0.6)]
 
 
 @pytest.mark.claim("sl-theorem", kind="chosen cases")
@@ -532,16 +443,13 @@ def test_corruption_rates_are_those_of_privatized_labels():
     assert np.mean(truth[reports == -1] == 1) == pytest.approx(pi_prime, abs=0.005)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.1, 0.5])
 def test_corruption_rates_differ_as_the_theory_says(share):
-    for epsilon in (0.5, 1.0, 2.0):
-        p = randomized_response.keep_probability(epsilon / 2)
-        pi, pi_prime = corruption_rates(share, p)
-        reported = p * share + (1 - p) * (1 - share)
-        product = share * (1 - share) * (2 * p - 1)
-        assert pi - pi_prime == pytest.approx(product / (reported * (1 - reported)), rel=1e-12)
-        if share == 0.5:
-            assert pi - pi_prime == pytest.approx(math.tanh(epsilon / 4), rel=1e-12)
+    p = randomized_response.keep_probability(1.0)
+    pi, pi_prime = corruption_rates(share, p)
+    reported = p * share + (1 - p) * (1 - share)
+    product = share * (1 - share) * (2 * p - 1)
+    assert pi - pi_prime == pytest.approx(product / (reported * (1 - reported)), rel=1e-12)
 
 
 # What the theorem says of one draw.
@@ -622,10 +530,6 @@ def margins_at_best(loss, keep, penalty, scale=1 / 24):
     return (directions @ centre).numpy()
 
 
-def lost(loss, keep, penalty, scale=1 / 24):
-    return int((margins_at_best(loss, keep, penalty, scale) <= 1e-7).sum())
-
-
 def exact_margins_of_the_barrier_hinge(keep, r, b=200.0, scale=1 / 24):
     """Solve the linear program: least mean of t, each t above the three lines of its margin."""
     rows, ceilings = [], []
@@ -650,56 +554,12 @@ def test_without_a_penalty_the_barrier_hinge_loses_two_points_at_any_width(keep,
     np.testing.assert_allclose(margins_at_best(loss, keep, 0.0), margins, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty", "points"),
-    [
-        # A large penalty saves every loss; without one, neither width nor true labels save one.
-        (hinge_loss, 0.05, (0, 0, 0)),
-        (logistic_loss, 0.05, (0, 0, 0)),
-        (partial(barrier_hinge_loss, r=1.0), 0.05, (0, 0, 0)),
-        (hinge_loss, 1e-3, (0, 2, 2)),
-        (logistic_loss, 1e-3, (0, 2, 2)),
-        (barrier_hinge_loss, 1e-3, (0, 0, 0)),
-        (barrier_hinge_loss, 1e-4, (2, 2, 2)),
-        (barrier_hinge_loss, 1e-5, (2, 2, 2)),
-        (unhinged_loss, 1e-5, (0, 0, 0)),
-        (sigmoid_loss, 1e-5, (0, 0, 0)),
-    ],
-    ids=lambda x: name_of(x) if callable(x) else str(x),
-)
-def test_the_penalty_and_not_the_loss_decides_which_points_are_lost(loss, penalty, points):
-    assert tuple(lost(loss, keep, penalty) for keep in (1.0, 0.75, 0.62)) == points
-
-
-def test_the_barrier_hinge_loses_points_to_its_penalty_and_none_to_the_lies():
-    for penalty in (0.01, 1e-3, 5e-4, 2e-4, 1e-4, 0.0):
-        with_truth = lost(barrier_hinge_loss, 1.0, penalty)
-        assert all(lost(barrier_hinge_loss, keep, penalty) <= with_truth for keep in (0.75, 0.62))
-    assert [lost(barrier_hinge_loss, keep, 5e-4) for keep in (1.0, 0.75)] == [2, 0]
-
-
-def test_a_stretched_logistic_loss_is_as_robust_as_the_barrier_hinge_and_no_more():
-    def stretched(margin):
-        return 50 * logistic_loss(margin / 50)
-
-    assert [lost(stretched, keep, 1e-3) for keep in (1.0, 0.75, 0.62)] == [0, 0, 0]
-    assert [lost(stretched, keep, 1e-5) for keep in (1.0, 0.75, 0.62)] == [0, 2, 2]
-
-
 @pytest.mark.claim("sl-width", kind="chosen cases")
 @pytest.mark.parametrize(("b", "r"), [(200.0, 50.0), (3.0, 0.5), (1.5, 7.0)])
 def test_the_barrier_hinge_has_one_shape_in_units_of_its_width(b, r):
     z = torch.linspace(-6 * r, 6 * r, 4001, dtype=torch.float64)
     unit = r * barrier_hinge_loss(z / r, b=b, r=1.0)
     torch.testing.assert_close(barrier_hinge_loss(z, b=b, r=r), unit, rtol=1e-13, atol=1e-10 * r)
-
-
-@pytest.mark.parametrize("keep", [1.0, 0.7])
-@pytest.mark.parametrize("penalty", [1e-3, 1e-4])
-def test_width_and_penalty_matter_by_their_product_only(keep, penalty):
-    wide = margins_at_best(barrier_hinge_loss, keep, penalty)
-    unit = margins_at_best(partial(barrier_hinge_loss, r=1.0), keep, 50 * penalty)
-    np.testing.assert_allclose(wide, 50 * unit, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.claim("sl-width", kind="chosen cases")
@@ -719,12 +579,6 @@ def test_flipped_labels_act_on_a_symmetric_loss_as_a_larger_penalty(loss):
         flipped = margins_at_best(loss, keep, penalty)
         true = margins_at_best(loss, 1.0, penalty / (2 * keep - 1))
         np.testing.assert_allclose(flipped, true, rtol=1e-4, atol=1e-5)
-
-
-def test_a_symmetric_loss_may_fail_by_its_penalty_with_true_labels():
-    # The penalisers get a score of zero, which is not right; the larger penalty of lies mends it.
-    assert abs(margins_at_best(ramp_loss, 1.0, 0.01)[2:]).max() < 1e-8
-    assert margins_at_best(ramp_loss, 0.75, 0.01).min() > 0.005
 
 
 @pytest.mark.claim("sl-width", kind="chosen cases")
@@ -750,21 +604,6 @@ def test_scores_kept_inside_by_a_norm_bound_keep_the_barrier_hinge_on_its_line(r
         misses[norm] = max(gaps)
     assert misses[bound] < 1e-12
     assert misses[5 * bound] > 1
-
-
-def test_each_rate_of_lies_has_a_scale_that_defeats_a_convex_potential():
-    def exponential(margin):
-        return torch.exp(-margin.clamp(min=-700))
-
-    for loss in (logistic_loss, exponential):
-        for keep in (0.999, 0.95, 0.75):
-            assert lost(loss, keep, 0.0, scale=1e-4) == 2
-
-
-def test_no_scale_defeats_the_logistic_loss_at_every_rate_of_lies():
-    assert lost(logistic_loss, 0.95, 0.0, scale=1 / 24) == 0
-    assert lost(logistic_loss, 0.95, 0.0, scale=1 / 200) == 2
-    assert lost(logistic_loss, 0.999, 0.0, scale=1 / 200) == 0
 
 
 # How much reports tell.

@@ -256,8 +256,7 @@ def _of_label(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 def _check_classes(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return scores of classes, and labels as integers of 64 bits, or refuse them."""
-    logits, labels = check_tensor("logits", logits), check_tensor("labels", labels)
-    logits = check_floats("logits", logits)
+    logits, labels = check_floats("logits", logits), check_tensor("labels", labels)
     if logits.ndim == 0 or logits.shape[-1] < 2:
         raise ValueError(f"logits must have two classes or more, got shape {tuple(logits.shape)}")
     if labels.dtype not in _INTEGERS:

@@ -234,7 +234,7 @@ def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> to
 
 def check_margin(margin: torch.Tensor) -> torch.Tensor:
     """Return margins, or refuse what is no tensor of floats."""
-    return check_floats("margin", check_tensor("margin", margin))
+    return check_floats("margin", margin)
 
 
 def check_barrier(b: float, r: float) -> tuple[float, float]:
@@ -251,7 +251,7 @@ def check_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor of floats, or refuse one of another type."""
-    if not value.is_floating_point():
+    """Return a tensor of floats, or refuse what is none."""
+    if not check_tensor(name, value).is_floating_point():
         raise TypeError(f"{name} must be floats, got {value.dtype}")
     return value

@@ -15,6 +15,7 @@ from dpnotes.symmetric_loss.margins import (
     Loss,
     barrier_hinge_loss,
     check_barrier,
+    check_tensor,
     hinge_loss,
     ramp_loss,
     square_loss,
@@ -364,8 +365,11 @@ def _class_members(
     """Return which records are positive, and which are negative."""
     _check_arguments(scores, labels, loss, check)
     members = labels > 0, labels < 0
-    if check:
-        _check_labels(labels, *members)
+    if check and not bool((labels.abs() == 1).all()):
+        raise ValueError("labels must be -1 or +1; a record is not")
+    for name, of_class in zip(("+1", "-1"), members, strict=True):
+        if check and not bool(of_class.any(-1).all()):
+            raise ValueError(f"labels must hold both classes; class {name} is missing")
     return members
 
 
@@ -379,9 +383,8 @@ def _class_weights(
 
 
 def _check_arguments(scores: torch.Tensor, labels: torch.Tensor, loss: Loss, check: bool) -> None:
-    for name, value in {"scores": scores, "labels": labels}.items():
-        if not isinstance(value, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    check_tensor("scores", scores)
+    check_tensor("labels", labels)
     if scores.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"scores must be float32 or float64, got {scores.dtype}")
     if labels.dtype == torch.bool or labels.is_complex():
@@ -394,14 +397,6 @@ def _check_arguments(scores: torch.Tensor, labels: torch.Tensor, loss: Loss, che
         raise TypeError(f"loss must be callable, got {type(loss).__name__}")
     if not isinstance(check, bool):
         raise TypeError(f"check must be True or False, got {type(check).__name__}")
-
-
-def _check_labels(labels: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor) -> None:
-    if not bool((labels.abs() == 1).all()):
-        raise ValueError("labels must be -1 or +1; a record is not")
-    for name, members in {"+1": positive, "-1": negative}.items():
-        if not bool(members.any(-1).all()):
-            raise ValueError(f"labels must hold both classes; class {name} is missing")
 
 
 def _losses(loss: Loss, margins: torch.Tensor) -> torch.Tensor:

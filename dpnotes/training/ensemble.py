@@ -90,7 +90,14 @@ def fit(
     >>> fit(linear(1), x, x.T.sign(), [logistic], x, schedule, seed=0).scores[20].round() > 0
     array([[False, False,  True,  True]])
     """
-    _check_kinds(build, inputs, test_inputs, labels, risks, schedule, names, report)
+    check_kind("build", build, Callable, "callable")
+    tensors = {"inputs": inputs, "test_inputs": test_inputs, "labels": labels}
+    for name, value in tensors.items():
+        check_kind(name, value, torch.Tensor, "a tensor")
+    check_kind("risks", risks, Sequence, "a sequence of functions")
+    check_kind("schedule", schedule, Schedule, "a Schedule")
+    check_kind("names", names, Sequence | None, "a sequence of strings or None")
+    check_kind("report", report, Callable | None, "callable or None")
     names = range(len(risks)) if names is None else names
     _check_runs(inputs, labels, risks, names, schedule)
     seed = check_integer("seed", seed, low=0, high=2**63 - 1)
@@ -201,28 +208,6 @@ def _check_finite(names: Sequence[str], means: np.ndarray, epoch: int) -> None:
                 f"the risk of run {name} is {mean} in epoch {epoch}: it diverged, or a batch "
                 "lacks one of its classes"
             )
-
-
-def _check_kinds(
-    build: Builder,
-    inputs: torch.Tensor,
-    test_inputs: torch.Tensor,
-    labels: torch.Tensor,
-    risks: Sequence[Risk],
-    schedule: Schedule,
-    names: Sequence[str] | None,
-    report: Callable[[str], None] | None,
-) -> None:
-    if not callable(build):
-        raise TypeError(f"build must be callable, got {type(build).__name__}")
-    tensors = {"inputs": inputs, "test_inputs": test_inputs, "labels": labels}
-    for name, value in tensors.items():
-        check_kind(name, value, torch.Tensor, "a tensor")
-    check_kind("risks", risks, Sequence, "a sequence of functions")
-    check_kind("schedule", schedule, Schedule, "a Schedule")
-    check_kind("names", names, Sequence | None, "a sequence of strings or None")
-    if report is not None and not callable(report):
-        raise TypeError(f"report must be callable or None, got {type(report).__name__}")
 
 
 def _check_runs(
