@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import itertools
 import math
@@ -663,6 +664,8 @@ def test_the_fitted_model_says_what_was_spent(points, kind):
     model = model_of(2.0, **kind).fit(*points)
     promise = model.privacy_
     assert promise == model.guarantee(120, 2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        promise.epsilon = 0.1
     assert (promise.epsilon, promise.delta, promise.n) == (2.0, 0.0, 120)
     assert promise.neighbours == "one of 120 records replaced"
     classes, width = len(model.classes_), 2 + model.fit_intercept
@@ -1170,7 +1173,7 @@ def test_no_problem_is_solved_twice(points, monkeypatch):
     assert count((1.0,), objective="erm", classes=(0, 1, 2), multi_class="one-vs-rest") == 3
 
 
-# With one tolerance and one scale for all, nothing but the change tells two models apart.
+# With one tolerance, and mostly one scale for all, nothing but the change tells two models apart.
 CHANGES = {
     "preparation": (
         {"objective": "erm"},
@@ -1180,6 +1183,7 @@ CHANGES = {
     ),
     "draws": ({"expectation": "draws"}, *({"draws": draws} for draws in (1, 2, 7, 50))),
     "nodes": ({"calibration": "lipschitz"}, *({"draws": nodes} for nodes in (1, 2, 7, 50))),
+    "nodes and scales": ({}, *({"draws": nodes} for nodes in (1, 2, 7, 50))),
 }
 
 
