@@ -285,7 +285,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         -------
         Guarantee
         """
-        return _guarantee(self, n, features, _check_classes(self.classes).size)
+        return _make_guarantee(self, n, features, _check_classes(self.classes).size)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of clipped rows.
@@ -301,7 +301,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             Log-odds of the second class, or a score for each class.
         """
         check_is_fitted(self)
-        features = _validated(self, X, reset=False)
+        features = _validate_records(self, X, reset=False)
         rows = clip_rows(features, self.lipschitz, bias=self.fit_intercept)
         scores = rows[:, : features.shape[1]] @ self.coef_.T
         if self.fit_intercept:
@@ -403,7 +403,7 @@ def fit_many(
         raise ValueError("models must have random_state None, or a different integer each")
     if not models:
         return models
-    features, labels = _validated(models[0], X, y)
+    features, labels = _validate_records(models[0], X, y)
     solved: dict[tuple, NDArray] = {}
     for model in models:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -417,8 +417,8 @@ def _fit(
     model: PrivateLogisticRegression, features: NDArray, labels: NDArray, solved: dict
 ) -> None:
     """Fit one model to checked records; what has been solved already is taken from `solved`."""
-    classes = _classes_of(model, labels)
-    promise = _guarantee(model, *features.shape, classes.size)
+    classes = _find_classes(model, labels)
+    promise = _make_guarantee(model, *features.shape, classes.size)
     targets = np.eye(classes.size)[_find_codes(labels, classes)]
     seeds = np.random.SeedSequence(model.random_state).spawn(2)
     for_draws, for_release = map(np.random.default_rng, seeds)
@@ -446,7 +446,9 @@ def _find_codes(labels: NDArray, classes: NDArray) -> NDArray[np.intp]:
     return matches.argmax(axis=0)
 
 
-def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes: int) -> Guarantee:
+def _make_guarantee(
+    model: PrivateLogisticRegression, n: int, features: int, classes: int
+) -> Guarantee:
     """Check the parameters of a model, and return what it promises."""
     epsilon = check_epsilon(model.epsilon)
     row = check_size("lipschitz", model.lipschitz)
@@ -456,7 +458,7 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     n = check_integer("n", n, low=1)
     softmax = _check_words(model) == "softmax" and classes > 2
     draws = check_integer("draws", model.draws, low=1, high=10**9)
-    if model.objective == "elun" and _by_quadrature(model, softmax):
+    if model.objective == "elun" and _uses_quadrature(model, softmax):
         check_integer("draws", draws, low=1, high=MOST_NODES)
     check_seed("random_state", model.random_state)
     dimension = check_integer("features", features, low=1)
@@ -466,7 +468,7 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     models = 1 if softmax or classes == 2 else classes
     weights = dimension * (classes if softmax else 1)
     if strength is None:
-        strength = _balanced(rho, weights, n, epsilon / models)
+        strength = _balance_regularization(rho, weights, n, epsilon / models)
     shape = n, dimension + (classes if softmax else 0)
     least = least_tolerance(rho, strength, shape, draws)
     tolerance = reachable_tolerance(model.gradient_tolerance, 1e-6 * rho / n, least)
@@ -478,7 +480,7 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
         moved = partial(logistic_sensitivity, rho, strength, n, gradient_tolerance=tolerance)
         if model.objective == "erm":
             scale = min(scale, moved() / (epsilon / models))
-        elif _by_quadrature(model, softmax):
+        elif _uses_quadrature(model, softmax):
             moved = partial(moved, dimension=dimension, nodes=draws)
             scale = _search_scale(moved, epsilon / models, scale)
     return Guarantee(
@@ -499,13 +501,13 @@ def _guarantee(model: PrivateLogisticRegression, n: int, features: int, classes:
     )
 
 
-def _balanced(rho: float, weights: int, n: int, epsilon: float) -> float:
+def _balance_regularization(rho: float, weights: int, n: int, epsilon: float) -> float:
     """Return a regularization that balances its own cost against the noise that it saves."""
     share = ((weights + 1) / 18) ** (1 / 3) * (n * epsilon) ** (-2 / 3)
     return rho**2 * min(max(share, 1e-6), 1.0)
 
 
-def _by_quadrature(model: PrivateLogisticRegression, softmax: bool) -> bool:
+def _uses_quadrature(model: PrivateLogisticRegression, softmax: bool) -> bool:
     """Say whether the noise is averaged over by quadrature."""
     if model.expectation == "quadrature" and softmax and model.objective == "elun":
         raise ValueError("expectation must be 'draws' or 'auto' for softmax, got 'quadrature'")
@@ -536,7 +538,7 @@ def _identify_problem(
     )
     if model.objective == "erm":
         return decided
-    if _by_quadrature(model, _is_softmax(promise, classes.size)):
+    if _uses_quadrature(model, _is_softmax(promise, classes.size)):
         return (*decided, promise.noise_scale, model.draws)
     return None
 
@@ -553,7 +555,7 @@ def _minimize(
     rows = clip_rows(features, row, bias=model.fit_intercept)
     softmax = _is_softmax(promise, targets.shape[1])
     average, shifts = without_noise, None
-    if model.objective == "elun" and _by_quadrature(model, softmax):
+    if model.objective == "elun" and _uses_quadrature(model, softmax):
         half_widths, weights = uniform_rule(promise.dimension, model.draws)
         lengths = np.linalg.norm(rows, axis=1)[:, np.newaxis]
         average = over_intervals(promise.noise_scale * lengths * half_widths, weights)
@@ -579,18 +581,18 @@ _COMPLEX = (complex, np.complexfloating)
 _NO_NUMBERS = (str, bytes, bytearray, np.datetime64, np.timedelta64)
 
 
-def _validated(
+def _validate_records(
     model: PrivateLogisticRegression, X: ArrayLike, *y: ArrayLike, reset: bool = True
 ) -> Any:  # noqa: ANN401
     """Let scikit-learn check features and labels, but not quote a record."""
-    array = _unquoted("X", X)
+    array = _read_values("X", X)
     if array.dtype.kind not in "biufc":
         _check_convertible(array)
     if array.ndim < 2:
         raise ValueError(
             f"X must be two-dimensional, got shape {array.shape}. Reshape your data, a record a row"
         )
-    y = tuple(_unmixed(labels) for labels in y)
+    y = tuple(_keep_types(labels) for labels in y)
     if array.dtype.kind == "f" and isinstance(array, np.ndarray) and not is_finite(array):
         raise ValueError(
             "X must hold finite numbers, no NaN and no inf, and a record does not. A mean of the "
@@ -601,22 +603,22 @@ def _validated(
         return validate_data(model, X, *y, dtype=np.float64, reset=reset)
 
 
-def _unquoted(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
+def _read_values(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
     """Return values as something with a type; complex ones scikit-learn would print in full."""
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     foreign = kind in "biufc" and not isinstance(values, np.ndarray)
     array = values if foreign else as_array(name, values, with_booleans=True)
-    if array.dtype.kind == "c" or (array.dtype.kind == "O" and _any_of(array, _COMPLEX)):
+    if array.dtype.kind == "c" or (array.dtype.kind == "O" and _holds_any(array, _COMPLEX)):
         raise ValueError(f"{name} must hold real numbers. Complex data not supported")
     return array
 
 
-def _unmixed(labels: ArrayLike) -> Any:  # noqa: ANN401
+def _keep_types(labels: ArrayLike) -> Any:  # noqa: ANN401
     """Check labels, and return those of a list as they are where numpy would make text of numbers.
 
     Otherwise a number would be a label or none, depending on what the other records are.
     """
-    if _unquoted("y", labels).dtype.kind not in "US" or not isinstance(labels, list | tuple):
+    if _read_values("y", labels).dtype.kind not in "US" or not isinstance(labels, list | tuple):
         return labels
     entries = as_objects(labels)
     return labels if len(set(map(type, entries.flat))) == 1 else entries
@@ -625,7 +627,7 @@ def _unmixed(labels: ArrayLike) -> Any:  # noqa: ANN401
 def _check_convertible(array: NDArray) -> None:
     """Refuse what is no number, each record by itself; numpy reads text and dates as numbers."""
     message = "X must hold numbers, and a record does not"
-    if array.dtype.kind != "O" or _any_of(array, _NO_NUMBERS):
+    if array.dtype.kind != "O" or _holds_any(array, _NO_NUMBERS):
         raise TypeError(message)
     try:
         as_floats(array)
@@ -633,7 +635,7 @@ def _check_convertible(array: NDArray) -> None:
         raise TypeError(message) from None
 
 
-def _any_of(array: NDArray, types: tuple[type, ...]) -> bool:
+def _holds_any(array: NDArray, types: tuple[type, ...]) -> bool:
     return any(isinstance(value, types) for value in array.flat)
 
 
@@ -660,7 +662,7 @@ def _check_classes(classes: Sequence | None) -> NDArray:
     return found
 
 
-def _classes_of(model: PrivateLogisticRegression, labels: NDArray) -> NDArray:
+def _find_classes(model: PrivateLogisticRegression, labels: NDArray) -> NDArray:
     """Return the public classes, or with a warning those that occur."""
     if model.classes is not None:
         return _check_classes(model.classes)

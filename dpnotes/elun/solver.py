@@ -193,7 +193,7 @@ def solve(problem: Binary | Softmax, tolerance: float) -> NDArray[np.float64]:
     goal, point = 0.875 * tolerance, problem.start
     gradient, curvature = problem.slope(point)
     while not np.linalg.norm(gradient) <= goal:
-        taken = _newton_progress(problem, point, gradient, curvature)
+        taken = _shorten_gradient(problem, point, gradient, curvature)
         if taken is None:
             break
         point, gradient, curvature = taken
@@ -203,7 +203,7 @@ def solve(problem: Binary | Softmax, tolerance: float) -> NDArray[np.float64]:
     return point
 
 
-def _newton_progress(
+def _shorten_gradient(
     problem: Binary | Softmax, point: NDArray, gradient: NDArray, curvature: NDArray
 ) -> tuple[NDArray, NDArray, NDArray] | None:
     """Go the Newton step, or the first of its halves, quarters, ... that shortens the gradient."""
