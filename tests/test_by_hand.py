@@ -110,6 +110,15 @@ def gaussian_sigma(epsilon, delta=1e-5):
 RHO = 2.0
 
 CLAIMS = {
+    "use/cluster": {
+        "count": Claim(
+            1.0,
+            lambda page: lambda records, rng: page["count"](records, rng=rng),
+            [0, 1, 1, 0],
+            [0, 1, 1, 1],
+            ("scale=1.0", "scale=0.5"),
+        ),
+    },
     "noisy_gradient_descent": {
         "noisy_descent": Claim(
             float(noisy_gradient_descent.cost(1.0, 0.5, 1, 0.01)),
@@ -683,6 +692,7 @@ OTHERS = {
         "stubborn_answers": "leaky",
     },
     "symmetric_loss": {"models_of": "simulation"},
+    "use/cluster": {"trial": "simulation"},
 }
 
 
