@@ -420,7 +420,9 @@ def _refresh_all(paths, options, root):
     from joblib import Parallel, delayed
 
     jobs = (delayed(refresh)(path, options.timeout, options.force, root) for path in paths)
-    return Parallel(n_jobs=min(2, len(paths)) or 1, return_as="generator_unordered")(jobs)
+    # A thread is enough: what takes time is the kernel, a process of its own.
+    run = Parallel(min(2, len(paths)) or 1, prefer="threads", return_as="generator_unordered")
+    return run(jobs)
 
 
 if __name__ == "__main__":

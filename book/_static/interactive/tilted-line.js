@@ -11,6 +11,8 @@
     [1, -1],
     [1, -1],
   ];
+  // Two lie on one spot: they are drawn apart.
+  const DRAWN = FOUR.map(([x, y], i) => [x + [0, 0, -0.3, 0.3][i], y]);
   // Directions of the weights, in twentieths of a degree.
   const TURNS = d3.range(-1800, 1801).map((step) => step / 20);
   const WIDE = 7;
@@ -47,7 +49,7 @@
   }
 
   function plot({ logistic, sigmoid, before }, width) {
-    const mirror = FOUR.map(([x, y]) => [-x, -y]);
+    const mirror = DRAWN.map(([x, y]) => [-x, -y]);
     const points = { fontSize: 24, fill: "currentColor" };
     return {
       height: Math.max(230, Math.min(360, (width * HIGH) / WIDE)),
@@ -59,7 +61,7 @@
         line(before, "currentColor", { strokeWidth: 1, strokeDasharray: "3 3" }),
         line(sigmoid, SIGMOID),
         line(logistic, LOGISTIC, { strokeDasharray: "8 3" }),
-        Plot.text(FOUR, { ...points, text: () => "+" }),
+        Plot.text(DRAWN, { ...points, text: () => "+" }),
         Plot.text(mirror, { ...points, text: () => "−" }),
       ],
     };
