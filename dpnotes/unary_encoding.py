@@ -23,6 +23,7 @@ from dpnotes._checks import (
     check_choice,
     check_counts,
     check_epsilon,
+    check_flag,
     check_integer,
     check_probability,
     check_real,
@@ -257,7 +258,7 @@ def count_ones(reports: ArrayLike) -> np.ndarray:
     return totals + reports[255 * layer :].sum(axis=0, dtype=np.int64)
 
 
-def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
+def aggregate(reports: ArrayLike, p: float, q: float, *, known_total: bool = False) -> np.ndarray:
     """Estimate the true count of every category from private reports, without bias.
 
     Parameters
@@ -266,6 +267,10 @@ def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
         Private reports, as `perturb` draws them.
     p, q : float
         The bit probabilities with which they were drawn.
+    known_total : bool
+        Whether every report encodes exactly one category, so that the counts add up to n. Then
+        all estimates are moved alike until they do, which is unbiased and takes the share 1/k off
+        the squared error of the histogram. Leave it out after ``encode(..., missing="zero")``.
 
     Returns
     -------
@@ -277,13 +282,17 @@ def aggregate(reports: ArrayLike, p: float, q: float) -> np.ndarray:
     --------
     >>> aggregate([[1, 0], [1, 0], [0, 1], [1, 0]], 0.75, 0.25)
     array([4., 0.])
+    >>> aggregate([[1, 0], [1, 1], [0, 1], [1, 0]], 0.75, 0.25, known_total=True)
+    array([3., 1.])
     """
     _check_apart(p, q)
     reports = as_array("reports", reports)
-    return aggregate_ones(count_ones(reports), len(reports), p, q)
+    return aggregate_ones(count_ones(reports), len(reports), p, q, known_total=known_total)
 
 
-def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
+def aggregate_ones(
+    ones: ArrayLike, n: int, p: float, q: float, *, known_total: bool = False
+) -> np.ndarray:
     """Estimate the true count of every category from the number of ones in each column.
 
     Parameters
@@ -294,6 +303,8 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
         How many reports there were.
     p, q : float
         The bit probabilities with which they were drawn.
+    known_total : bool
+        Whether every report encodes exactly one category; see `aggregate`.
 
     Returns
     -------
@@ -306,6 +317,7 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
     array([4., 0.])
     """
     p, q = _check_apart(p, q)
+    known_total = check_flag("known_total", known_total)
     n = check_integer("n", n, low=1, high=2**62)
     ones = as_array("ones", ones)
     if ones.ndim != 1 or ones.size == 0:
@@ -314,7 +326,8 @@ def aggregate_ones(ones: ArrayLike, n: int, p: float, q: float) -> np.ndarray:
         raise TypeError(f"ones must be integers, got {kind_of(ones)}")
     if ones.min() < 0 or ones.max() > n:
         raise ValueError(f"ones must be in [0, {n}], the number of reports")
-    return (ones - n * q) / (p - q)
+    estimates = (ones - n * q) / (p - q)
+    return estimates + (n - estimates.sum()) / ones.size if known_total else estimates
 
 
 def simulate_ones(
@@ -364,7 +377,9 @@ def simulate_ones(
     return rng.binomial(counts, p) + rng.binomial(n - counts, q)
 
 
-def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> np.ndarray:
+def variance(
+    counts: ArrayLike, p: float, q: float, *, n: int | None = None, known_total: bool = False
+) -> np.ndarray:
     """Return the exact variance of the estimated counts.
 
     Parameters
@@ -376,6 +391,11 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
         bit probabilities, or the `support_probabilities` of any other protocol.
     n : int, optional
         The number of reports, if some people are in no category. By default the sum of `counts`.
+    known_total : bool
+        Whether the estimates are moved until they add up to the number of reports, as `aggregate`
+        does where everybody is in one category. This is for reports whose columns are
+        uncorrelated: unary encoding, hashing and Hadamard. The estimates from direct encoding and
+        from subset selection add up to it by themselves.
 
     Returns
     -------
@@ -385,7 +405,8 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
     Notes
     -----
     Category j is supported by n_j coins of probability p and n - n_j of probability q, so the
-    variance is (n_j p (1 - p) + (n - n_j) q (1 - q)) / (p - q)^2.
+    variance is v_j = (n_j p (1 - p) + (n - n_j) q (1 - q)) / (p - q)^2. With the total known it is
+    v_j - (2 v_j - m) / k, where m is the mean of v_1, ..., v_k. Their sum falls by the share 1/k.
 
     Examples
     --------
@@ -398,8 +419,11 @@ def variance(counts: ArrayLike, p: float, q: float, *, n: int | None = None) -> 
         raise ValueError(
             f"counts must be at most {_MOST:g} each, so that doubles hold the variance"
         )
+    if check_flag("known_total", known_total) and n is not None:
+        raise ValueError("n must be left out where known_total is True: everybody is counted")
     n = _check_total(counts, n)
-    return (counts * p * (1 - p) + (n - counts) * q * (1 - q)) / (p - q) ** 2
+    alone = (counts * p * (1 - p) + (n - counts) * q * (1 - q)) / (p - q) ** 2
+    return alone - (2 * alone - alone.mean()) / alone.size if known_total else alone
 
 
 def support_probabilities(protocol: str, epsilon: float, categories: int) -> tuple[float, float]:
@@ -413,7 +437,8 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
     protocol : str
         One of `PROTOCOLS`. "direct encoding" is k-ary randomized response; "local hashing" reports
         a hashed category among round(e^epsilon) + 1, "binary hashing" among 2; "hadamard" reports
-        one coefficient; "subset selection" reports a set of round(k / (e^epsilon + 1)) categories.
+        one coefficient; "subset selection" reports a set of k / (e^epsilon + 1) categories, rounded
+        up or down, whichever gives a rare category the smaller variance.
     epsilon : float
         The privacy cost of one report, from 1e-9 to 30.
     categories : int
@@ -446,11 +471,16 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
         cells = round(odds) + 1
         return odds / (odds + cells - 1), 1 / cells
     if protocol == "subset selection":
-        size = max(1, round(k / (odds + 1)))
-        inside, outside = odds * size, k - size
-        p = inside / (inside + outside)
-        return p, (inside * (size - 1) + outside * size) / ((k - 1) * (inside + outside))
+        fewer = int(k / (odds + 1))
+        pairs = [_subset_pair(odds, k, size) for size in {max(1, fewer), fewer + 1}]
+        return min(pairs, key=lambda pair: pair[1] * (1 - pair[1]) / (pair[0] - pair[1]) ** 2)
     return odds / (odds + 1), 0.5
+
+
+def _subset_pair(odds: float, k: int, size: int) -> tuple[float, float]:
+    inside, outside = odds * size, k - size
+    p = inside / (inside + outside)
+    return p, (inside * (size - 1) + outside * size) / ((k - 1) * (inside + outside))
 
 
 def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:

@@ -227,7 +227,11 @@ KINDS = [
     ("name", "adult", WORD + values("Adult")),
     ("protocol", "hadamard", WORD),
     ("mechanism neighbours", "one record replaced", TEXT),
-    ("adaptive bias check download factory fit_intercept monotone uses_rng", None, FLAG),
+    (
+        "adaptive bias check download factory fit_intercept known_total monotone uses_rng",
+        None,
+        FLAG,
+    ),
     ("additions says", None, types(None, 5)),
     ("arguments causes mistakes", None, MAPPING),
     ("blocked", None, LIST + types([5]) + values([""], ["a b"])),

@@ -694,11 +694,19 @@ def distribution_of_direct(categories, cost):
 
 
 def distribution_of_subsets(categories, cost):
-    """Return the distribution over all sets of the protocol's size, and the categories in each."""
-    size = max(1, round(categories / (math.exp(cost) + 1)))
-    sets = [set(chosen) for chosen in itertools.combinations(range(categories), size)]
-    weights = np.array([[math.exp(cost * (v in s)) for s in sets] for v in range(categories)])
-    return weights / weights.sum(axis=1, keepdims=True), sets
+    """Return the distribution over all sets of the best size, and the categories in each."""
+
+    def of_size(size):
+        sets = [set(chosen) for chosen in itertools.combinations(range(categories), size)]
+        weights = np.array([[math.exp(cost * (v in s)) for s in sets] for v in range(categories)])
+        return weights / weights.sum(axis=1, keepdims=True), sets
+
+    def of_an_empty_category(found):
+        distribution, sets = found
+        p, q = (distribution[v] @ [0 in s for s in sets] for v in (0, 1))
+        return q * (1 - q) / (p - q) ** 2
+
+    return min((of_size(size) for size in range(1, categories)), key=of_an_empty_category)
 
 
 def distribution_of_hashes(categories, cost, cells):
@@ -905,11 +913,12 @@ def test_the_difference_of_two_frequent_counts_varies_as_the_page_says(cost, sha
     assert found == pytest.approx(closed / (p - q) ** 2, rel=1e-9)
 
 
-def test_for_fourteen_categories_a_rare_one_is_level_at_log_4():
-    for cost, ahead in ((math.log(4) - 1e-3, False), (math.log(4) + 1e-3, True)):
+@pytest.mark.parametrize(("known_total", "level"), [(False, math.log(4)), (True, 1.4834)])
+def test_for_fourteen_categories_a_rare_one_is_level_where_the_page_says(known_total, level):
+    for cost, ahead in ((level - 1e-3, False), (level + 1e-3, True)):
         direct, unary = (
-            variance([0, 1], *support_probabilities(name, cost, 14))[0]
-            for name in ("direct encoding", "optimized unary")
+            variance(np.eye(14)[0], *support_probabilities(name, cost, 14), known_total=total)[1]
+            for name, total in (("direct encoding", False), ("optimized unary", known_total))
         )
         assert (direct < unary) == ahead
 
@@ -918,3 +927,47 @@ def test_for_fourteen_categories_a_rare_one_is_level_at_log_4():
 def test_a_domain_too_long_to_print_is_refused_in_words(domain):
     with pytest.raises((TypeError, ValueError), match=r"domain must .* too long to print"):
         encode([1], domain)
+
+
+# The total, where everybody is in one category.
+
+
+@pytest.mark.claim("unary_encoding.variance", kind="enumeration")
+@pytest.mark.parametrize("truth", [(0,), (0, 2), (1, 1), (0, 1, 2)])
+def test_with_the_total_known_every_report_of_a_few_people_gives_the_stated_variance(truth):
+    p, q, k = 0.6, 0.2, 3
+    counts = np.bincount(truth, minlength=k)
+    rows = output_distribution(k, p, q)
+    patterns = np.arange(2**k)[:, None] >> np.arange(k) & 1
+    chances, estimates = [], []
+    for drawn in itertools.product(range(2**k), repeat=len(truth)):
+        chances.append(math.prod(rows[v, report] for v, report in zip(truth, drawn, strict=True)))
+        estimates.append(aggregate(patterns[list(drawn)], p, q, known_total=True))
+    chances, estimates = np.array(chances), np.array(estimates)
+    np.testing.assert_allclose(estimates.sum(axis=1), len(truth), atol=1e-12)
+    np.testing.assert_allclose(chances @ estimates, counts, atol=1e-12)
+    spread = chances @ (estimates - counts) ** 2
+    np.testing.assert_allclose(variance(counts, p, q, known_total=True), spread, rtol=1e-12)
+    assert spread.sum() == pytest.approx((1 - 1 / k) * variance(counts, p, q).sum())
+
+
+@pytest.mark.parametrize("protocol", ENUMERATED)
+def test_the_total_helps_hashing_and_hadamard_as_the_formula_says_and_a_single_category_not(
+    protocol,
+):
+    k, cost = 4, 1.2
+    distribution, sets = ENUMERATED[protocol](k, cost)
+    member = np.array([[v in supported for supported in sets] for v in range(k)])
+    p, q = support_probabilities(protocol, cost, k)
+    estimates = (member - q) / (p - q)
+    moved = estimates + (1 - estimates.sum(axis=0)) / k
+    one = np.eye(k, dtype=int)[0]
+    spread = (moved - one[:, None]) ** 2 @ distribution[0]
+    by_itself = protocol in ("direct encoding", "subset selection")
+    found = variance(one, p, q, known_total=not by_itself)
+    np.testing.assert_allclose(spread, found, rtol=1e-9)
+
+
+def test_the_total_is_known_only_where_everybody_is_counted():
+    with pytest.raises(ValueError, match="n must be left out where known_total is True"):
+        variance([1, 2], 0.5, 0.25, n=4, known_total=True)

@@ -119,15 +119,23 @@ def test_a_reader_of_the_map_is_told_where_to_read_on():
 
 
 def test_randomized_response_is_the_better_one_for_so_few_categories_as_the_map_says():
-    def variances(epsilon, k):
-        of_reports = randomized_response.output_distribution(epsilon, k)
-        p, q = of_reports[0, 0], of_reports[0, 1]
-        direct = q * (1 - q) / (p - q) ** 2
-        p, q = unary_encoding.probabilities(epsilon)
-        return direct, q * (1 - q) / (p - q) ** 2
+    def is_better(epsilon, k, known_total):
+        direct, unary = (
+            unary_encoding.variance(np.eye(k)[0], *pair, known_total=total)[1]
+            for pair, total in (
+                (randomized_response.output_distribution(epsilon, k)[0, :2], False),
+                (unary_encoding.probabilities(epsilon), known_total),
+            )
+        )
+        return direct < unary
 
-    for epsilon, few in [(1.0, 10), (0.5, 6)]:
-        better = [direct < unary for direct, unary in (variances(epsilon, k) for k in range(2, 20))]
+    for epsilon, known_total, few in [
+        (1, True, 8),
+        (0.5, True, 5),
+        (1, False, 10),
+        (0.5, False, 6),
+    ]:
+        better = [is_better(epsilon, k, known_total) for k in range(2, 20)]
         assert better == [k <= few for k in range(2, 20)]
 
 
