@@ -1,3 +1,3 @@
-"""Nothing here is collected: what is audited has environments of its own."""
+"""What is audited has environments of its own, and is not collected here."""
 
-collect_ignore_glob = ["*.py", "packages/*"]
+collect_ignore_glob = ["audited.py", "run.py", "packages/*"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "field"
 
 
