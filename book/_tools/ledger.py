@@ -16,8 +16,6 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 import refresh
 
 ROOT = refresh.ROOT
@@ -29,24 +27,23 @@ STATEMENT = re.compile(
     re.M,
 )
 PROOF = re.compile(r"\{prf:proof\}|\(\[Proof\]\(")
+FILES = re.compile(r"^[ -]*(?:root|file): *(\S+)$", re.M)
 LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.M)
 
 # How a test checks; what each word promises is said on the page.
-EXACT, ENUMERATION = "all cases in exact numbers", "enumeration"
-QUADRATURE, CASES = "quadrature with a bound", "chosen cases"
-AUDIT, SIMULATION = "audit", "simulation with its error"
 CITED = "cited"
 KINDS = {
-    EXACT: "every case of a small domain, in whole numbers or fractions: nothing is rounded",
-    ENUMERATION: "every output, coin or mechanism of a small domain, in floating-point numbers "
+    "all cases in exact numbers": "every case of a small domain, in whole numbers or fractions: "
+    "nothing is rounded",
+    "enumeration": "every output, coin or mechanism of a small domain, in floating-point numbers "
     "that agree to within rounding",
-    QUADRATURE: "an integral, or the largest value on a line, by numbers, within a tolerance that "
-    "the test states",
-    CASES: "cases that were chosen or drawn, each compared with the formula, with a slower way or "
-    "with another program",
-    AUDIT: "many runs on two neighbours, and a lower bound on epsilon at a stated confidence: it "
+    "quadrature with a bound": "an integral, or the largest value on a line, by numbers, within a "
+    "tolerance that the test states",
+    "chosen cases": "cases that were chosen or drawn, each compared with the formula, with a "
+    "slower way or with another program",
+    "audit": "many runs on two neighbours, and a lower bound on epsilon at a stated confidence: it "
     "can find a fault, and cannot show that there is none",
-    SIMULATION: "many draws, compared to within the spread that chance allows",
+    "simulation with its error": "many draws, compared to within the spread that chance allows",
     CITED: "the proof is not in the book but in the paper that is named",
 }
 
@@ -60,7 +57,7 @@ NO_PROMISE = {
 
 # Marks under which a test may be left out; such a test checks nothing.
 LEFT_OUT = {"skip", "skipif", "xfail", "gpu", "browser", "site", "full"}
-COSTS = {"PrivacyCost", "SecretCost"}
+COSTS = re.compile(r"->.*\b(?:PrivacyCost|SecretCost)\b")
 # How the names end of what says what privacy costs, and of what it needs.
 ENDINGS = re.compile(r"(?:^|_)(?:sensitivity|epsilon|delta|rdp|scale|noise_for|for_cost)$")
 
@@ -129,7 +126,12 @@ class Ledger:
     def promises(self):
         """The promising names, and every other public name that has a check."""
         claimed = {label for check in self.checks for label in check.labels} & self.names
-        return [_promise(name) for name in sorted(claimed | self.promising - {*self.no_promise})]
+        return [
+            Statement(
+                name, "promise", f"`{name.partition('.')[2]}`", f"api/{name.split('.')[0]}.md"
+            )
+            for name in sorted(claimed | self.promising - {*self.no_promise})
+        ]
 
     def of(self, label):
         """Return the checks of a label, in the order of their strength, and of their names."""
@@ -138,18 +140,27 @@ class Ledger:
         return sorted(found, key=lambda c: (order.get(c.kind, len(order)), c.path, c.line))
 
 
-def _promise(label):
-    module, _, name = label.partition(".")
-    return Statement(label, "promise", f"`{name}`", f"api/{module}.md")
-
-
 # Reading.
 
 
-def read(items=None, root=ROOT):
-    """Read the pages, the package and the tests, which are collected where none are given."""
-    items = collect_tests(root) if items is None else items
-    # The tests' own walk over the package; pytest puts their folder on the path.
+def read(root=ROOT):
+    """Read the pages and the package, and let pytest collect the tests and run none."""
+    import pytest
+
+    class Collector:
+        def pytest_collection_finish(self, session):
+            self.items = session.items
+
+    files = [
+        str(path)
+        for path in sorted((root / "tests").rglob("test_*.py"))
+        if "@pytest.mark.claim(" in path.read_text(encoding="utf-8")
+    ]
+    collector = Collector()
+    options = ["--collect-only", "-qqq", "--full", "--no-header", f"--rootdir={root}"]
+    if pytest.main([*options, *files], plugins=[collector]) != 0:
+        raise SystemExit("pytest could not collect the tests.")
+    # The tests' own walk over the package; pytest has put their folder on the path.
     import public
 
     known = {
@@ -158,33 +169,10 @@ def read(items=None, root=ROOT):
         for name, thing in public.callables(module).items()
     }
     promising = {name for name, thing in known.items() if promises(thing)}
-    return Ledger(read_prose(root), set(known), promising, find_checks(items, root))
+    return Ledger(read_prose(root), set(known), promising, find_checks(collector.items))
 
 
-def collect_tests(root=ROOT):
-    """Let pytest collect all tests, and run none."""
-    import pytest
-
-    class Collector:
-        items = ()
-
-        def pytest_collection_finish(self, session):
-            self.items = session.items
-
-    collector = Collector()
-    options = ["--collect-only", "-qqq", "--full", "--no-header", f"--rootdir={root}"]
-    files = [path for path in sorted((root / "tests").rglob("test_*.py")) if claims_in(path)]
-    if pytest.main([*options, *map(str, files)], plugins=[collector]) != 0:
-        raise SystemExit("pytest could not collect the tests.")
-    return collector.items
-
-
-def claims_in(path):
-    """Say whether a file of tests has a claim."""
-    return "@pytest.mark.claim(" in path.read_text(encoding="utf-8")
-
-
-def find_checks(items, root=ROOT):
+def find_checks(items):
     """Return the claims of tests, each once however many parameters a test has.
 
     A mark on some of its parameters leaves the others in.
@@ -205,15 +193,11 @@ def find_checks(items, root=ROOT):
 
 def promises(thing):
     """Say whether a function or a class makes something private or says what privacy costs."""
+    signature = inspect.signature(thing)
+    draws = signature.parameters.keys() & {"rng", "random_state"}
     if inspect.isclass(thing):
-        return "__init__" in vars(thing) and bool(_generators(thing))
-    returned = str(inspect.signature(thing).return_annotation)
-    costs = COSTS & set(re.findall(r"\w+", returned))
-    return bool(_generators(thing) or costs or ENDINGS.search(thing.__name__))
-
-
-def _generators(thing):
-    return inspect.signature(thing).parameters.keys() & {"rng", "random_state"}
+        return bool(draws) and "__init__" in vars(thing)
+    return bool(draws or COSTS.search(str(signature)) or ENDINGS.search(thing.__name__))
 
 
 def read_prose(root=ROOT):
@@ -229,8 +213,7 @@ def read_prose(root=ROOT):
 def _prose_of(path):
     if path.suffix == ".md":
         return path.read_text(encoding="utf-8")
-    cells = refresh.read(path)["cells"]
-    return "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+    return refresh.prose_of(refresh.read(path)["cells"])
 
 
 def find_statements(page, text):
@@ -245,15 +228,7 @@ def find_statements(page, text):
 
 def contents(root):
     """Return the pages of the table of contents in order, such as ``book/index``."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *_files(toc)]
-
-
-def _files(entry):
-    for child in [*entry.get("parts", []), *entry.get("chapters", []), *entry.get("sections", [])]:
-        if "file" in child:
-            yield child["file"]
-        yield from _files(child)
+    return FILES.findall((root / "_toc.yml").read_text(encoding="utf-8"))
 
 
 # The rules.

@@ -23,7 +23,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -42,9 +41,9 @@ VISIBLE = 4.0
 
 # A cell tagged `needs-NAME` wants what `datasets.load_NAME()` loads; votes come in several files.
 NEEDS = "needs-"
-LOADERS = {"needs-votes": lambda datasets: datasets.load_pate_votes("mnist_250_teachers")}
+LOADERS = {"needs-votes": ("load_pate_votes", "mnist_250_teachers")}
 
-CELL_METADATA = {"tags", "jupyter", "mystnb"}
+CELL_METADATA = {"tags", "mystnb"}
 LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     "file_extension": ".py",
@@ -58,12 +57,8 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 def pages(kind, root=ROOT):
     """Every file of one kind in the book and its folders, sorted; none in ``_static``."""
-    found = (root / "book").rglob(f"*{kind}")
-    return sorted(path for path in found if not _hidden(path.relative_to(root)))
-
-
-def _hidden(path):
-    return any(part.startswith((".", "_")) for part in path.parts)
+    names = sorted(path.relative_to(root) for path in (root / "book").rglob(f"*{kind}"))
+    return [root / name for name in names if not re.search(r"(^|/)[._]", name.as_posix())]
 
 
 def notebooks(root=ROOT):
@@ -79,20 +74,20 @@ def name(path, root=ROOT):
 def read(path):
     """Read a notebook as plain dictionaries, each source as one string."""
     try:
-        return parse(Path(path).read_text(encoding="utf-8"))
+        book = json.loads(Path(path).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{path} is no notebook ({error}). If a merge left its marks in it, take one side "
             f"(git checkout --ours {path}), then run make refresh"
         ) from error
-
-
-def parse(text):
-    """Return a notebook from its text, as ``read`` does."""
-    book = json.loads(text)
     for cell in book["cells"]:
         cell["source"] = "".join(cell["source"])
     return book
+
+
+def prose_of(cells):
+    """Return the Markdown of cells in one piece."""
+    return "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
 
 
 def tags(cell):
@@ -107,8 +102,7 @@ def code_cells(book):
 
 def data_tags(book):
     """Return the ``needs-...`` tags that a notebook's cells carry."""
-    found = {tag for cell in code_cells(book) for tag in tags(cell)}
-    return {tag for tag in found if tag.startswith(NEEDS)}
+    return {tag for cell in code_cells(book) for tag in tags(cell) if tag.startswith(NEEDS)}
 
 
 def hashes(book, root=ROOT):
@@ -161,21 +155,12 @@ def missing_data(tag):
     """Say why the data behind a ``needs-...`` tag can't be loaded, or None when it can."""
     from dpnotes import datasets
 
-    load = LOADERS.get(tag) or _loader(tag, datasets)
+    loader, *arguments = LOADERS.get(tag, (f"load_{tag.removeprefix(NEEDS)}",))
     try:
-        load(datasets)
+        getattr(datasets, loader)(*arguments)
     except datasets.DatasetUnavailable as error:
         return str(error)
     return None
-
-
-def _loader(tag, datasets):
-    name = f"load_{tag.removeprefix(NEEDS)}"
-    if not hasattr(datasets, name):
-        raise ValueError(
-            f"{tag}: no {name} in dpnotes.datasets, and no entry in LOADERS of refresh.py"
-        )
-    return lambda datasets: getattr(datasets, name)()
 
 
 def execute(path, timeout=600, root=ROOT):
@@ -200,53 +185,35 @@ def execute(path, timeout=600, root=ROOT):
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(Path(path).parent)}},
     )
-    client.execute(env=_environment(root))
+    # A kernel has a core to itself: more threads than cores would wait for each other.
+    threads = os.environ.get("OMP_NUM_THREADS", "1")
+    device = os.environ.get("DPNOTES_DEVICE", "cpu")
+    paths = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    own = {"PYTHONPATH": paths, "DPNOTES_DEVICE": device, "OMP_NUM_THREADS": threads}
+    client.execute(env=os.environ | own)
     for cell in skipped:
         cell.metadata["tags"].remove("skip-execution")
-    return normalise(book, provenance(book, absent, root))
-
-
-def _environment(root):
-    paths = [str(root), os.environ.get("PYTHONPATH", "")]
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "DPNOTES_DEVICE": _device(),
-        # A kernel has a core to itself: more threads than cores would wait for each other.
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-    }
-
-
-def _device():
-    return os.environ.get("DPNOTES_DEVICE", "cpu")
-
-
-def provenance(book, absent, root=ROOT):
-    """Say what the outputs come from: the hash, the device and the data that was there."""
     data = sorted(tag.removeprefix(NEEDS) for tag in data_tags(book) - absent)
-    return {"hash": hashes(book, root), "device": _device(), "data": data}
+    return normalise(book, {"hash": hashes(book, root), "device": device, "data": data})
 
 
 def normalise(book, dpnotes):
     """Return a notebook without what differs from run to run: times, widgets, versions."""
-    cells = [_normalise_cell(cell) for cell in written(book["cells"])]
-    for number, cell in enumerate((c for c in cells if "outputs" in c), start=1):
-        _number(cell, number)
+    cells, number = [], 0
+    for cell in written(book["cells"]):
+        metadata = {key: value for key, value in cell["metadata"].items() if key in CELL_METADATA}
+        cell = {**cell, "metadata": metadata, "source": _lines(cell["source"])}
+        if cell["cell_type"] == "code":
+            number += 1
+            # What is folded in the site is folded in JupyterLab.
+            if measure.HIDDEN & tags(cell):
+                metadata["jupyter"] = {"source_hidden": True}
+            if cell["execution_count"] is not None:
+                cell["execution_count"] = number
+                cell["outputs"] = [_normalise_output(each, number) for each in cell["outputs"]]
+        cells.append(cell)
     metadata = {"kernelspec": KERNEL, "language_info": LANGUAGE, "dpnotes": dpnotes}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-
-
-def _normalise_cell(cell):
-    metadata = {key: value for key, value in cell["metadata"].items() if key in CELL_METADATA}
-    if cell["cell_type"] == "code":
-        metadata = _folded(metadata)
-    return {**cell, "metadata": metadata, "source": _lines(cell["source"])}
-
-
-def _folded(metadata):
-    """Fold in JupyterLab what is folded in the site."""
-    others = {key: value for key, value in metadata.items() if key != "jupyter"}
-    hidden = measure.HIDDEN & set(metadata.get("tags", []))
-    return others | ({"jupyter": {"source_hidden": True}} if hidden else {})
 
 
 def numbers(cells):
@@ -258,24 +225,15 @@ def written(cells):
     """Return the cells with the numbers, the reading time and the sources that belong to them."""
     known = numbers(cells)
     foot = sources.listed(sources.above(cells), BIBLIOGRAPHY)
-    return [_written(cell, known, foot) for cell in cells]
 
+    def write_anew(cell):
+        text = "".join(cell["source"])
+        if cell["cell_type"] != "markdown":
+            return cell
+        is_foot = text.startswith(sources.HEADING)
+        return {**cell, "source": foot if is_foot else marks.written(text, known)}
 
-def _written(cell, known, foot):
-    text = "".join(cell["source"])
-    if cell["cell_type"] != "markdown":
-        return cell
-    return {
-        **cell,
-        "source": foot if text.startswith(sources.HEADING) else marks.written(text, known),
-    }
-
-
-def _number(cell, number):
-    if cell["execution_count"] is None:
-        return
-    cell["execution_count"] = number
-    cell["outputs"] = [_normalise_output(output, number) for output in cell["outputs"]]
+    return [write_anew(cell) for cell in cells]
 
 
 def _normalise_output(output, number):
@@ -285,12 +243,11 @@ def _normalise_output(output, number):
     if "text" in output:
         output["text"] = _lines(output["text"])
     if "data" in output:
-        output["data"] = {kind: _data(kind, value) for kind, value in output["data"].items()}
+        output["data"] = {
+            kind: _lines(value) if kind.startswith("text/") or kind == "image/svg+xml" else value
+            for kind, value in output["data"].items()
+        }
     return output
-
-
-def _data(kind, value):
-    return _lines(value) if kind.startswith("text/") or kind == "image/svg+xml" else value
 
 
 def _lines(text):
@@ -299,19 +256,11 @@ def _lines(text):
 
 def write(path, book):
     """Write a notebook in one step, so that a reader finds the old one or the new one."""
-    _write(path, _text(book))
-
-
-def _text(book):
-    return json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def _write(path, text):
-    handle, temporary = tempfile.mkstemp(dir=Path(path).parent, suffix=".tmp")
-    with open(handle, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
+    text = json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    if not path.exists() or text != path.read_text(encoding="utf-8"):
+        new = path.with_suffix(".tmp")
+        new.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(new, path)
 
 
 def refresh(path, timeout=600, compare=False, root=ROOT):
@@ -331,57 +280,35 @@ def refresh(path, timeout=600, compare=False, root=ROOT):
     write(path, book)
     lines = [f"{title}: run in {time.perf_counter() - start:.0f} s"]
     lines += [f"  the picture of cell {number} has changed" for number in changed]
-    lines += [
-        f"  cells tagged {tag} keep their outputs" for tag in data_tags(book) if missing_data(tag)
-    ]
+    absent = [tag for tag in data_tags(book) if missing_data(tag)]
+    lines += [f"  cells tagged {tag} keep their outputs" for tag in absent]
     return "\n".join(lines), not (compare and changed)
 
 
 def changed_pictures(old, new):
     """Return the numbers of the code cells whose pictures visibly differ."""
-    before = [_pictures(cell) for cell in code_cells(old)]
-    after = [_pictures(cell) for cell in code_cells(new)]
-    pairs = zip(before, after, strict=False)
-    return [number for number, pair in enumerate(pairs, start=1) if _differ_visibly(*pair)]
+    pairs = zip(code_cells(old), code_cells(new), strict=False)
+    return [
+        number
+        for number, pair in enumerate(pairs, start=1)
+        if _differ_visibly(*map(_pictures, pair))
+    ]
 
 
 def _pictures(cell):
-    data = [output.get("data", {}).get("image/png") for output in cell["outputs"]]
-    return [_pixels("".join(picture)) for picture in data if picture]
-
-
-def _pixels(picture):
     import numpy as np
     from PIL import Image
 
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB"), dtype=float)
+    found = [output.get("data", {}).get("image/png") for output in cell["outputs"]]
+    files = [io.BytesIO(base64.b64decode("".join(picture))) for picture in found if picture]
+    return [np.asarray(Image.open(file).convert("RGB"), dtype=float) for file in files]
 
 
 def _differ_visibly(before, after):
-    import numpy as np
-
     if [picture.shape for picture in before] != [picture.shape for picture in after]:
         return True
-    errors = [np.sqrt(np.mean((a - b) ** 2)) for a, b in zip(before, after, strict=True)]
+    errors = [((a - b) ** 2).mean() ** 0.5 for a, b in zip(before, after, strict=True)]
     return max(errors, default=0.0) > VISIBLE
-
-
-def rewrite(path):
-    """Write the prose of a fresh notebook anew; nothing is run."""
-    book = read(path)
-    text = _text(normalise(book, book["metadata"].get("dpnotes", {})))
-    if text != path.read_text(encoding="utf-8"):
-        _write(path, text)
-    return True
-
-
-def _named(names, root):
-    known = {name(path, root): path for path in notebooks(root)}
-    wanted = [word.removeprefix("book/").removesuffix(".ipynb") for word in names] or list(known)
-    unknown = [word for word in wanted if word not in known]
-    if unknown:
-        sys.exit(f"no such notebook: {', '.join(unknown)} (there are: {', '.join(known)})")
-    return [known[word] for word in wanted]
 
 
 def failed(root=ROOT):
@@ -395,6 +322,8 @@ def failed(root=ROOT):
 
 def main(arguments=None, root=ROOT):
     """Refresh what the command line asks for; the exit status is 1 when a notebook failed."""
+    from joblib import Parallel, delayed
+
     parser = argparse.ArgumentParser(description="Run the notebooks that are stale.")
     parser.add_argument("notebooks", nargs="*", help="names; default: all")
     parser.add_argument("--force", action="store_true", help="run all, and compare their pictures")
@@ -402,27 +331,26 @@ def main(arguments=None, root=ROOT):
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(root))
-    paths = _named(options.notebooks, root)
+    known = {name(path, root): path for path in notebooks(root)}
+    asked = [word.removeprefix("book/").removesuffix(".ipynb") for word in options.notebooks]
+    if unknown := sorted(set(asked) - known.keys()):
+        sys.exit(f"no such notebook: {', '.join(unknown)} (there are: {', '.join(known)})")
+    paths = [known[word] for word in asked or known]
     wanted = failed(root) if options.failed else set(paths) if options.force else set()
     wanted |= {path for path in paths if stale(path, root)}
-    for path in paths:
-        if path not in wanted:
-            rewrite(path)
+    # The prose of a fresh notebook is written anew; nothing is run.
+    for path in set(paths) - wanted:
+        book = read(path)
+        write(path, normalise(book, book["metadata"].get("dpnotes", {})))
+    jobs = (delayed(refresh)(path, options.timeout, options.force, root) for path in sorted(wanted))
+    # A thread is enough: what takes time is the kernel, a process of its own.
+    run = Parallel(min(2, len(wanted)) or 1, prefer="threads", return_as="generator_unordered")
     passed = True
-    for shown, right in _refresh_all(sorted(wanted), options, root):
+    for shown, right in run(jobs):
         print(shown, flush=True)
         passed &= right
     print(f"{len(wanted)} run, {len(set(paths) - wanted)} fresh")
     return 0 if passed else 1
-
-
-def _refresh_all(paths, options, root):
-    from joblib import Parallel, delayed
-
-    jobs = (delayed(refresh)(path, options.timeout, options.force, root) for path in paths)
-    # A thread is enough: what takes time is the kernel, a process of its own.
-    run = Parallel(min(2, len(paths)) or 1, prefer="threads", return_as="generator_unordered")
-    return run(jobs)
 
 
 if __name__ == "__main__":

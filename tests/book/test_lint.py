@@ -259,7 +259,7 @@ FREE = [
     "`0.123`, $0.123$ and $$1.234$$",
     "```python\nx = 1.234\n```",
     "```{math}\n1.234\n```",
-    "````{prf:theorem}\n```{math}\n1.23\n```\n1.234\n````",
+    "````{prf:theorem}\n```{math}\n1.234\n```\n````",
     "```{note}\n:width: 345\nText.\n```",
     "[text](https://example.org/123456) and https://example.org/123456",
     "<!-- 1.234 -->",
