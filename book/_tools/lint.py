@@ -28,11 +28,13 @@ ROOT = refresh.ROOT
 # What every core page has; the sources come last, in a cell of their own.
 SECTIONS = ["Takeaways", "Exercises", "Sources"]
 MOST_MINUTES, MOST_LINES = 45, 180
+WRITTEN = refresh.KERNEL, refresh.LANGUAGE
 BACK_MATTER = {"field.ipynb", "how_fast.ipynb", "security.ipynb"}
 
-ROLE = re.compile(r"(?<![`\\])\{[a-z]+(?::[a-z]+)?\}`[^`]+`")
-# Directives that JupyterLab shows only with colons have prose inside; these have code or nothing.
-FENCED = re.compile(r"^ *`{3,}\{(?!code|math|raw)([^}]+)\}", re.M)
+# Roles, and fenced directives with prose inside, which JupyterLab shows only with colons.
+FOR_THE_SITE = re.compile(
+    r"(?<![`\\])\{[a-z]+(?::[a-z]+)?\}`[^`]+`|^ *`{3,}\{(?!code|math|raw)([^}]+)\}", re.M
+)
 
 SOURCE = re.compile(r"\bthe sources?\b(?!\s+code\b)|\bour source\b|\bits source\b", re.I)
 PICTURE = re.compile(r'class="interactive"|!\[|<svg\b|<img\b|\{(?:figure|image)\}')
@@ -40,6 +42,8 @@ PICTURE = re.compile(r'class="interactive"|!\[|<svg\b|<img\b|\{(?:figure|image)\
 FUNCTION = re.compile(r"^def (\w+)\(.*?(?=^[^\s)]|\Z)", re.M | re.S)
 DRAWS = re.compile(r"\b(?:figure|plot|subplot_mosaic|subplots)\(")
 AXES_OFF = re.compile(r"set_axis_off\(|\baxis\(['\"]off")
+GLOSSARY = re.compile(r"^(`{3,}|:{3,})\{glossary\}\n(.*?)^\1[ \t]*$", re.M | re.S)
+TERM = re.compile(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`")
 GLOSSARY_LINK = re.compile(r"\(<?(?:\.\./)*glossary\.md#term-([^\s)>]+)")
 
 
@@ -64,12 +68,13 @@ class Page:
     metadata: dict = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path, name=None):
+    def read(cls, path, root=ROOT):
         """Read a page from its file; it is known by its way from the book's folder."""
+        name = path.relative_to(root / "book").as_posix()
         if path.suffix == ".ipynb":
             book = refresh.read(path)
-            return cls(name or path.name, book["cells"], book["metadata"])
-        return cls(name or path.name, [_markdown(path.read_text(encoding="utf-8"))])
+            return cls(name, book["cells"], book["metadata"])
+        return cls(name, [markdown(path.read_text(encoding="utf-8"))])
 
     @property
     def is_notebook(self):
@@ -90,12 +95,19 @@ class Page:
         """Yield ``(number, cell)`` for the cells of one type."""
         return [(n, c) for n, c in enumerate(self.cells, start=1) if c["cell_type"] == kind]
 
+    def find_all(self, pattern):
+        """Yield ``(number, line, match)`` for each match in the prose of the page."""
+        for number, cell in self.of_type("markdown"):
+            for match in pattern.finditer(cell["source"]):
+                yield number, marks.line_of(cell["source"], match.start()), match
+
     def text(self):
         """Return the prose of the page in one piece."""
-        return "\n\n".join(cell["source"] for _, cell in self.of_type("markdown"))
+        return refresh.prose_of(self.cells)
 
 
-def _markdown(source):
+def markdown(source):
+    """Return a cell of prose."""
     return {"cell_type": "markdown", "metadata": {}, "source": source}
 
 
@@ -143,8 +155,7 @@ def readable(page):
 
 def left_by_editors(page):
     """No notebook names the kernel of whoever edited it, and every cell is prose or code."""
-    written = {name: page.metadata.get(name) for name in ("kernelspec", "language_info")}
-    if written != {"kernelspec": refresh.KERNEL, "language_info": refresh.LANGUAGE}:
+    if (page.metadata.get("kernelspec"), page.metadata.get("language_info")) != WRITTEN:
         yield 1, 1, "an editor wrote down its kernel or its Python: run `make refresh`"
     for number, _ in page.of_type("raw"):
         yield number, 1, "is a raw cell, which the site leaves out: make it Markdown"
@@ -165,18 +176,16 @@ def kept_once(page):
     seen = set()
     for number, cell in page.of_type("code"):
         for output in cell["outputs"]:
-            for name in marks.kept([{"outputs": [output]}]):
-                if name in seen:
-                    yield number, 1, f"keeps {name} once more: give one of them another name"
-                seen.add(name)
+            names = marks.kept([{"outputs": [output]}]).keys()
+            for name in names & seen:
+                yield number, 1, f"keeps {name} once more: give one of them another name"
+            seen |= names
 
 
 def plain_links(page):
     """Nothing in a notebook's prose needs the site to be read: no roles, no fenced directives."""
-    for number, cell in page.of_type("markdown"):
-        for match in [*ROLE.finditer(cell["source"]), *FENCED.finditer(cell["source"])]:
-            line = marks.line_of(cell["source"], match.start())
-            yield number, line, f"{match.group().strip()} shows as it is outside of the site"
+    for number, line, match in page.find_all(FOR_THE_SITE):
+        yield number, line, f"{match.group().strip()} shows as it is outside of the site"
 
 
 def sources_at_the_foot(page):
@@ -228,8 +237,7 @@ def axis_labels(page):
 def stale_notebooks(root=ROOT):
     """Every notebook shows what today's code gives."""
     for path in refresh.notebooks(root):
-        reason = refresh.stale(path, root)
-        if reason:
+        if reason := refresh.stale(path, root):
             shown = path.relative_to(root).as_posix()
             yield Problem(shown, "", f"stale: {reason}; run `make refresh`")
 
@@ -241,15 +249,13 @@ def used_glossary_terms(pages):
         terms = [(page, *term) for page in mine for term in glossary_terms(page.text())]
         known = {_anchor(term) for _, _, term in terms}
         for page in mine:
-            for number, cell in page.of_type("markdown"):
-                for match in GLOSSARY_LINK.finditer(cell["source"]):
-                    if known and match[1] not in known:
-                        line = marks.line_of(cell["source"], match.start())
-                        yield _problem(page, number, line, f"the glossary has no {match[1]}")
+            for number, line, match in page.find_all(GLOSSARY_LINK):
+                if known and match[1] not in known:
+                    yield _problem(page, number, line, f"the glossary has no {match[1]}")
         # The Chinese pages are an excerpt of the book, which has no use for some of its terms.
         for page, line, term in [] if language else terms:
             others = "\n".join(other.text() for other in mine if other is not page)
-            used = {_term(match) for match in re.findall(r"\{term\}`([^`]+)`", others)}
+            used = {match.lower() for match in TERM.findall(others)}
             if term.lower() not in used and f"#term-{_anchor(term)}" not in others:
                 yield _problem(page, 1, line, f"no other page links to {term!r}")
 
@@ -260,29 +266,19 @@ def _anchor(term):
     return re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-")
 
 
-def _term(reference):
-    return re.sub(r"^.*<([^>]+)>$", r"\1", reference.replace("\n", " ")).strip().lower()
-
-
 def glossary_terms(text):
-    """Return the terms that ``{glossary}`` blocks define, each as ``(line, term)``."""
-    terms = []
-    for block in re.finditer(r"^(`{3,}|:{3,})\{glossary\}\n(.*?)^\1[ \t]*$", text, re.M | re.S):
-        first = marks.line_of(text, block.start(2))
-        for offset, line in enumerate(block[2].splitlines()):
-            if line and not line[0].isspace() and not line.startswith((":", "%")):
-                terms.append((first + offset, line.strip()))
-    return terms
+    """Yield the terms that ``{glossary}`` blocks define, each as ``(line, term)``."""
+    for block in GLOSSARY.finditer(text):
+        for line, term in enumerate(block[2].splitlines(), marks.line_of(text, block.start(2))):
+            if re.match(r"[^\s:%]", term):
+                yield line, term.strip()
 
 
 def complete_contents(root=ROOT):
     """What the table of contents lists exists, and every page is in it."""
     listed = set(ledger.contents(root))
-    pages = {
-        path.relative_to(root).with_suffix("").as_posix()
-        for kind in (".md", ".ipynb")
-        for path in refresh.pages(kind, root)
-    }
+    files = [*refresh.pages(".md", root), *refresh.notebooks(root)]
+    pages = {path.relative_to(root).with_suffix("").as_posix() for path in files}
     for name in sorted(listed - pages):
         yield Problem("_toc.yml", "", f"{name} does not exist")
     for name in sorted(pages - listed):
@@ -311,7 +307,7 @@ NOTEBOOK_RULES = [
 def pages(root=ROOT):
     """Read every page of the book, in the order of its name."""
     paths = [*refresh.pages(".md", root), *refresh.notebooks(root)]
-    return [Page.read(path, path.relative_to(root / "book").as_posix()) for path in sorted(paths)]
+    return [Page.read(path, root) for path in sorted(paths)]
 
 
 def check_page(page):

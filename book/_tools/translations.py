@@ -3,21 +3,19 @@
 A page of ``book/zh`` names in its front matter the English page, and the hash of the words that
 were translated: the whole of a Markdown page; of a chapter its opening, the names of its sections
 and its takeaways. Code, outputs and the numbers before marks are no part of the hash. A page whose
-English has changed says so at its top, and ``lint`` names it.
+English has changed says so at its top, and ``lint`` names it, with today's hash.
 
-``python book/_tools/translations.py`` lists the pages that are behind, and ``--done NAME`` writes
-down today's hash. As a Sphinx extension this puts that banner on a page, a link to the other
-language on both pages, and the language on the Chinese one.
+As a Sphinx extension this puts that banner on a page, a link to the other language on both pages,
+and the language on the Chinese one.
 """
 
-import argparse
 import functools
 import hashlib
 import html
 import posixpath
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -43,30 +41,30 @@ SWITCH = (
 )
 
 
-@dataclass(frozen=True)
-class Translation:
-    """A Chinese page, the English page that it translates, and the hash of what was translated."""
+class Translation(NamedTuple):
+    """A Chinese page, the English page that it translates, and the hashes of then and of today."""
 
     path: Path
     english: Path
     translated: str
+    today: str
 
     @classmethod
     def read(cls, path):
         """Read the front matter of a page."""
         matter = prose.FRONT_MATTER.match(path.read_text(encoding="utf-8"))
         given = yaml.safe_load(matter[0].strip("-\n")) if matter else {}
-        if not isinstance(given, dict) or set(given) != {"english", "translated"}:
+        if given.keys() != {"english", "translated"}:
             raise ValueError(f"{path} must begin with front matter that has english and translated")
         english = path.parents[1] / given["english"]
         if not english.is_file():
             raise ValueError(f"{path} translates {given['english']}, which book/ does not have")
-        return cls(path, english, str(given["translated"]))
+        return cls(path, english, str(given["translated"]), hash_words(english))
 
     @property
     def is_behind(self):
         """Whether the English words have changed since they were translated."""
-        return self.translated != hash_words(self.english)
+        return self.translated != self.today
 
 
 def read_all(root=ROOT):
@@ -77,10 +75,10 @@ def read_all(root=ROOT):
 def hash_words(path):
     """Hash what is translated of an English page; how its lines are broken changes nothing."""
     if path.suffix == ".ipynb":
-        cells = [c["source"] for c in refresh.read(path)["cells"] if c["cell_type"] == "markdown"]
-        text = "\n\n".join(cells)
+        cells = refresh.read(path)["cells"]
+        text = refresh.prose_of(cells)
         headings = [f"## {heading}" for heading in prose.headings(text, 2)]
-        text = "\n\n".join([cells[0], *headings, *TAKEAWAYS.findall(text)])
+        text = "\n\n".join([cells[0]["source"], *headings, *TAKEAWAYS.findall(text)])
     else:
         text = prose.FRONT_MATTER.sub("", path.read_text(encoding="utf-8"))
     text = marks.MARK.sub(lambda match: f"<{match['name']}>", text)
@@ -90,24 +88,11 @@ def hash_words(path):
 def report(root=ROOT):
     """Return a line for each page whose English has changed."""
     return [
-        f"{translation.path.relative_to(root).as_posix()}: "
-        f"{translation.english.relative_to(root).as_posix()} has changed since it was translated"
-        for translation in read_all(root)
-        if translation.is_behind
+        f"{page.path.relative_to(root).as_posix()}: {page.english.name} has changed since it was "
+        f"translated; once it is in step, write `translated: {page.today}`"
+        for page in read_all(root)
+        if page.is_behind
     ]
-
-
-def main(arguments=None, root=ROOT):
-    """List the pages that are behind, or write down that a translation is done."""
-    parser = argparse.ArgumentParser(description="See which translations are behind.")
-    parser.add_argument("--done", metavar="NAME", nargs="+", default=[], help="says what it should")
-    for name in parser.parse_args(arguments).done:
-        translation = Translation.read(root / "book" / "zh" / f"{name}.md")
-        text = translation.path.read_text(encoding="utf-8")
-        old, new = translation.translated, hash_words(translation.english)
-        text = text.replace(f"translated: {old}\n", f"translated: {new}\n", 1)
-        translation.path.write_text(text, encoding="utf-8", newline="\n")
-    print("\n".join(report(root)) or "All translations are in step.")
 
 
 # The site.
@@ -127,14 +112,14 @@ def _is_chinese(name):
 
 def warn_readers(app, docname, source):
     """Say below the title of a page that its English has changed."""
-    path = Path(app.srcdir) / f"{docname}.md"
-    if _is_chinese(docname) and Translation.read(path).is_behind:
-        address = posixpath.relpath(
-            Translation.read(path).english.as_posix(), path.parent.as_posix()
-        )
+    if not _is_chinese(docname):
+        return
+    page = Translation.read(Path(app.srcdir) / f"{docname}.md")
+    if page.is_behind:
+        address = posixpath.relpath(page.english.as_posix(), page.path.parent.as_posix())
         banner = BANNER.format(address=address)
         source[0] = re.sub(
-            r"^# .*\n", lambda title: f"{title[0]}\n{banner}", source[0], count=1, flags=re.M
+            r"(?m)^# .*\n", lambda title: f"{title[0]}\n{banner}", source[0], count=1
         )
 
 
@@ -146,7 +131,8 @@ def offer_languages(app, pagename, templatename, context, doctree):
     here, there, label, words = CHINESE if _is_chinese(pagename) else ENGLISH
     if _is_chinese(pagename):
         context["body"] = context["body"].replace("<section", f'<section lang="{here}"', 1)
-        _share_card(app, pagename, app.env.titles[other].astext(), context)
+        card = _draw_card(app, pagename, app.env.titles[other].astext())
+        context["meta"] = (context["meta"] or {}) | {"og:image": card}
     address = html.escape(context["pathto"](other))
     switch = SWITCH.format(here=here, there=there, address=address, label=label, words=words)
     context["body"] = switch + context["body"]
@@ -156,27 +142,21 @@ def offer_languages(app, pagename, templatename, context, doctree):
     context["metatags"] = context.get("metatags", "") + link
 
 
-def _share_card(app, pagename, title, context):
+def _draw_card(app, pagename, title):
     """Give a page a card with its English title: the font of the cards has no Chinese."""
-    if "sphinxext.opengraph" not in app.extensions:
-        return
     from sphinxext import opengraph
 
     config = app.config
-    address = opengraph.social_card_for_page(
-        config_social=opengraph.DEFAULT_SOCIAL_CONFIG | (config.ogp_social_cards or {}),
-        site_name=config.ogp_site_name,
+    return opengraph.social_card_for_page(
+        config_social=opengraph.DEFAULT_SOCIAL_CONFIG | config.ogp_social_cards,
         title=title,
         description="The opening and the takeaways of this page in Chinese.",
         pagename=pagename,
+        ogp_canonical_url=config.ogp_site_url,
         ogp_site_url=config.ogp_site_url,
-        ogp_canonical_url=config.ogp_canonical_url or config.ogp_site_url,
-        srcdir=app.srcdir,
-        outdir=app.outdir,
-        config=config,
-        env=app.env,
+        site_name=config.ogp_site_name,
+        **{name: getattr(app, name) for name in ("srcdir", "outdir", "config", "env")},
     )
-    context["meta"] = (context["meta"] or {}) | {"og:image": address}
 
 
 def setup(app):
@@ -184,7 +164,3 @@ def setup(app):
     app.connect("source-read", warn_readers)
     app.connect("html-page-context", offer_languages, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-if __name__ == "__main__":
-    main()

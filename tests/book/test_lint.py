@@ -54,7 +54,7 @@ def kept(*names):
 
 
 def page(*cells, name="chapter.ipynb", **metadata):
-    cells = [lint._markdown(cell) if isinstance(cell, str) else cell for cell in cells]
+    cells = [lint.markdown(cell) if isinstance(cell, str) else cell for cell in cells]
     return lint.Page(name, cells, metadata)
 
 

@@ -1,5 +1,7 @@
 """A page whose English has changed since it was translated says so, and nothing else does."""
 
+import re
+
 import pytest
 import translations
 
@@ -11,8 +13,17 @@ def root(tmp_path):
     (tmp_path / "book" / "zh").mkdir(parents=True)
     (tmp_path / "book" / "map.md").write_text("# Map\n\nSome 3<!-- n --> ways, *always*.\n")
     (tmp_path / "book" / "zh" / "map.md").write_text(CHINESE, encoding="utf-8")
-    translations.main(["--done", "map"], tmp_path)
+    write_down(tmp_path)
     return tmp_path
+
+
+def write_down(root):
+    """Write the hash of today into the page, as a translator does who is told it."""
+    for line in translations.report(root):
+        today = re.search(r"`(translated: \w+)`", line)[1]
+        page = root / line.partition(":")[0]
+        text = re.sub(r"translated: \w+", today, page.read_text(encoding="utf-8"))
+        page.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -27,7 +38,7 @@ def root(tmp_path):
 def test_every_word_counts_and_no_number(root, text, behind):
     (root / "book" / "map.md").write_text(text)
     assert len(translations.report(root)) == behind
-    translations.main(["--done", "map"], root)
+    write_down(root)
     assert translations.report(root) == []
 
 
