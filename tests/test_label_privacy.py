@@ -560,6 +560,16 @@ def test_sufficient_bounds_suffice(n, failure):
         assert chernoff <= minimum_epsilon(n, failure, bound="hoeffding") * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("n", [10**12, 10**12 + 1, 10**15 - 1])
+@pytest.mark.parametrize("failure", [1e-9, 0.3])
+def test_the_smallest_epsilon_for_very_many_labels_is_the_normal_one(n, failure):
+    # z standard deviations, less the half of a tie that an even number is given.
+    ahead = -special.ndtri(failure) * math.sqrt(n) / 2 - (0 if n % 2 else 0.5)
+    expected = 4 * math.atanh(2 * ahead / n)
+    tolerance = 1e-7 if n > 10**14 else 2e-8
+    assert minimum_epsilon(n, failure) == pytest.approx(expected, rel=tolerance, abs=0)
+
+
 def test_a_fair_coin_may_be_enough():
     assert minimum_epsilon(10, 0.5) == 0
     assert minimum_epsilon(11, 0.51) == 0
