@@ -17,9 +17,9 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ACTION = re.compile(r"uses: (\./\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$")
 
 
-def run_python(*arguments, folder=ROOT, **environment):
+def run_python(code, folder=ROOT, **environment):
     return subprocess.run(
-        [sys.executable, *map(str, arguments)],
+        [sys.executable, "-c", code],
         cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
@@ -69,6 +69,12 @@ def test_the_pythons_that_make_takes_are_those_that_the_package_allows():
     assert taken == {f"3.{k}" for k in range(30) if f"3.{k}.9" in allowed}
 
 
+def test_no_second_index_may_answer_for_every_name():
+    scripts = [*ROOT.glob(".ci/*"), *ROOT.glob(".github/**/*.yml"), ROOT / "Makefile"]
+    texts = [path.read_text() for path in [*scripts, ROOT / "README.md"] if path.is_file()]
+    assert not [text for text in texts if re.search("EXTRA_INDEX_URL|--extra-index", text)]
+
+
 def test_every_action_of_others_is_pinned_to_a_commit():
     files = [*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob(".github/actions/**/*.yml")]
     lines = [line.strip() for file in files for line in file.read_text().splitlines()]
@@ -76,12 +82,6 @@ def test_every_action_of_others_is_pinned_to_a_commit():
     assert uses
     assert [line for line in uses if not ACTION.fullmatch(line)] == []
     assert not ACTION.fullmatch("uses: actions/checkout@v5")
-
-
-def test_no_second_index_may_answer_for_every_name():
-    scripts = [*ROOT.glob(".ci/*"), *ROOT.glob(".github/**/*.yml"), ROOT / "Makefile"]
-    texts = [path.read_text() for path in [*scripts, ROOT / "README.md"] if path.is_file()]
-    assert not [text for text in texts if re.search("EXTRA_INDEX_URL|--extra-index", text)]
 
 
 def test_every_folder_of_the_package_is_in_the_wheel_by_name():
@@ -93,29 +93,25 @@ def test_every_folder_of_the_package_is_in_the_wheel_by_name():
 def test_the_wheel_works_by_itself_and_brings_the_small_data(tmp_path):
     pytest.importorskip("setuptools", minversion="77")
     pytest.importorskip("pooch")
-    source = tmp_path / "source"
+    source, site = tmp_path / "source", tmp_path / "site"
     for folder in ("dpnotes", "data"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / folder, source / folder, ignore=ignored)
+        shutil.copytree(
+            ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
     build = "from setuptools.build_meta import build_wheel; build_wheel('..')"
-    built = run_python("-c", build, folder=source)
+    built = run_python(build, source)
     assert built.returncode == 0, built.stderr
     [wheel] = tmp_path.glob("*.whl")
-    site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     code = "import dpnotes.datasets as d; print(d.locate('adult'), *d.load_adult('all').shape)"
-    loaded = run_python("-c", code, folder=tmp_path, PYTHONPATH=str(site), DPNOTES_DATA="")
+    loaded = run_python(code, tmp_path, PYTHONPATH=str(site), DPNOTES_DATA="")
     assert loaded.stdout.split() == [str(site / "dpnotes/data/adult"), "48842", "15"]
 
 
 def test_importing_dpnotes_or_a_chapter_pulls_in_no_torch_and_no_pandas():
     heavy = ("torch", "pandas", "matplotlib", "sklearn")
-    code = f"""
-import dpnotes, sys
-import dpnotes.randomized_response, dpnotes.unary_encoding
-print([module for module in {heavy} if module in sys.modules])
-"""
-    imported = run_python("-c", code)
+    code = "import dpnotes, dpnotes.randomized_response, dpnotes.unary_encoding, sys; "
+    imported = run_python(f"{code} print([name for name in {heavy} if name in sys.modules])")
     assert imported.stdout.strip() == "[]", imported.stderr

@@ -15,14 +15,8 @@ PHONE = {"width": 375, "height": 812}
 LAPTOP = {"width": 1280, "height": 900}
 
 # Chromium itself asks for updates and the like; none of that may pass for a page's own request.
-OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+OFF = ["gpu", "quic", "background-networking", "component-update", "sync"]
+OPTIONS = ["--no-sandbox", *(f"--disable-{part}" for part in OFF)]
 
 
 def absent(reason):
@@ -63,18 +57,13 @@ class Visit:
         self.page = self.context.new_page()
         self.requests, self.complaints = [], []
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", self._listen)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.complaints.append(request.url))
-        self.page.on("response", self._check)
+        # A file that is not there is an error on the console, too.
+        self.page.on("console", lambda said: said.type == "error" and self._note(said.text))
+        self.page.on("pageerror", lambda error: self._note(str(error)))
+        self.page.on("requestfailed", lambda request: self._note(request.url))
 
-    def _listen(self, message):
-        if message.type == "error":
-            self.complaints.append(message.text)
-
-    def _check(self, response):
-        if response.status >= 400:
-            self.complaints.append(f"{response.status} {response.url}")
+    def _note(self, complaint):
+        self.complaints.append(complaint)
 
     def go(self, path):
         self.page.goto(self.site + path, wait_until="load")
@@ -185,11 +174,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=OPTIONS
-        )
-        yield chromium
-        chromium.close()
+        path = shutil.which("chromium")
+        with playwright.chromium.launch(executable_path=path, args=OPTIONS) as chromium:
+            yield chromium
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,14 @@ def write_page(found, root=ledger.ROOT):
     mutations = json.loads(results)
     drawn = mutations["modules"].values()
     planted = (root / "tests" / "mutants").glob("*.toml")
+    things = [*found.statements, *found.promises]
+    kinds = [{check.kind for check in found.of(thing.label)} for thing in things]
+    counts = {kind: sum(kind in each for each in kinds) for kind in ledger.KINDS}
     words = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     reasons = [f"`{name}` {why}" for name, why in sorted(found.no_promise.items())]
     words = words.format(
         **where,
-        kinds=_count_kinds(found),
+        counts=counts | {ledger.CITED: len(found.on_paper)},
         bugs=sum(path.read_text(encoding="utf-8").count("[[bug]]\n") for path in planted),
         drawn=sum(module["drawn"] for module in drawn),
         noticed=sum(module["noticed"] for module in drawn),
@@ -35,16 +38,6 @@ def write_page(found, root=ledger.ROOT):
         left_out=f" Left out: {'; '.join(reasons)}." if reasons else "",
     )
     return "\n".join([words, *_write_chapters(found, f"{where['url']}/blob/{where['branch']}")])
-
-
-def _count_kinds(found):
-    rows = ["| kind | what it does | lines |", "|---|---|---|"]
-    things = [*found.statements, *found.promises]
-    for kind, words in ledger.KINDS.items():
-        count = sum(kind in {check.kind for check in found.of(thing.label)} for thing in things)
-        count = len(found.on_paper) if kind == ledger.CITED else count
-        rows += [f"| {kind} | {words} | ${count}$ |"] if count else []
-    return "\n".join(rows)
 
 
 def _write_chapters(found, source):

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
-from visits import PHONE, SITE, absent
+from visits import PHONE
 
 from dpnotes import exponential_mechanism, pate, private_auc
 from dpnotes import randomized_response as rr
@@ -48,11 +48,8 @@ def open_figure(kept):
     """Open the page of a figure, or take the one that is open, and start the figure afresh."""
 
     def opened(name, **look):
-        if not (SITE / FIGURES[name]).exists():
-            absent(f"{FIGURES[name]} is not in the built site")
         visitor = kept(FIGURES[name])
         visitor.dress(**look)
-        picture(visitor.page).wait_for()
         visitor.page.evaluate(
             """name => {
               window.scrollTo(0, 0);
@@ -77,25 +74,6 @@ def picture(page):
 def drawn(page):
     """Return the shapes of the picture; the ids of its clippings count up with every drawing."""
     return re.sub(r"plot-clip-\d+", "", picture(page).inner_html())
-
-
-def boxes_of(page, shapes):
-    """Return where shapes are, all at one moment: a figure may be drawn anew at any time."""
-    return page.evaluate(
-        """shapes => {
-          const found = document.querySelectorAll(`.interactive ${shapes}`);
-          return [...found].map((shape) => shape.getBoundingClientRect().toJSON());
-        }""",
-        shapes,
-    )
-
-
-def slider(page, label):
-    return figure(page).get_by_label(label)
-
-
-def sliders(page):
-    return figure(page).locator("input[type=range]").all()
 
 
 def facts(page):
@@ -123,7 +101,7 @@ def measure(page, name, values):
 
 def corners(page):
     """Move every slider to both of its ends, under every choice, and say where."""
-    ways = [(control.press, ["Home", "End"]) for control in sliders(page)]
+    ways = [(s.press, ["Home", "End"]) for s in figure(page).locator("input[type=range]").all()]
     for control in figure(page).locator("select").all():
         ways.append((control.select_option, control.locator("option").all_inner_texts()))
     for places in itertools.product(*(places for _, places in ways)):
@@ -135,25 +113,12 @@ def corners(page):
 # What all figures promise.
 
 
-@pytest.mark.full
-def test_it_works_from_a_disk_without_a_server(visit):
-    name = "noisy-votes"
-    with visit() as visitor:
-        visitor.site = f"{SITE.resolve().as_uri()}/"
-        visitor.page.goto(visitor.site + FIGURES[name])
-        picture(visitor.page).wait_for()
-        assert len(facts(visitor.page)) >= 4
-        assert visitor.abroad() == []
-        assert visitor.complaints == []
-
-
 @every_figure
 def test_arrow_keys_move_a_slider_and_change_the_numbers(open_figure, name):
     page = open_figure(name)
-    for control in sliders(page):
+    for control in figure(page).locator("input[type=range]").all():
         value, numbers = control.get_attribute("aria-valuetext"), facts(page)
-        control.focus()
-        page.keyboard.press("ArrowRight")
+        control.press("ArrowRight")
         assert control.get_attribute("aria-valuetext") != value
         assert facts(page) != numbers
 
@@ -186,12 +151,10 @@ def test_the_guesses_of_the_attacker_are_those_of_laplace_noise(open_figure):
     ):
         measured = measure(page, GUESS, {"epsilon": epsilon, "line": line})
         yes = [stats.laplace.sf(line, loc=COUNT + is_in, scale=1 / epsilon) for is_in in (0, 1)]
-        assert measured["wrongYes"] == pytest.approx(yes[0], rel=1e-9)
-        assert measured["rightYes"] == pytest.approx(yes[1], rel=1e-9)
-        assert measured["right"] == pytest.approx((1 - yes[0] + yes[1]) / 2)
-        assert measured["right"] <= measured["best"] + 1e-12
-        assert measured["best"] < measured["bound"]
-        assert measured["bound"] == pytest.approx(keep_probability(epsilon))
+        expected = [*yes, (1 - yes[0] + yes[1]) / 2, keep_probability(epsilon)]
+        names = ("wrongYes", "rightYes", "right", "bound")
+        assert [measured[name] for name in names] == pytest.approx(expected, rel=1e-9)
+        assert measured["right"] <= measured["best"] + 1e-12 < measured["bound"] + 1e-12
 
 
 # What many answers cost, by what is known of each.
@@ -241,22 +204,17 @@ def test_the_estimate_in_the_page_is_that_of_dpnotes_at_every_step(open_figure):
     page = open_figure(SETTLING)
     grid = [(epsilon, 400, 1) for epsilon in steps(page, SETTLING, "epsilon")]
     grid += [(1, n, 2) for n in steps(page, SETTLING, "n")]
-    truths = []
     for epsilon, n, survey in grid:
         found = measure(page, SETTLING, {"epsilon": epsilon, "n": n, "survey": survey})
-        assert found["keep"] == pytest.approx(rr.keep_probability(epsilon), rel=1e-12)
         estimate = rr.estimate(found["reports"][:n], epsilon)[1]
-        assert found["estimate"] == pytest.approx(estimate, abs=1e-9)
-        counts = [n - found["actual"], found["actual"]]
-        sd = np.sqrt(rr.variance(counts, epsilon)[1])
-        assert found["sd"] == pytest.approx(sd, rel=1e-9)
-        assert found["reported"] == sum(found["reports"][:n])
+        sd = np.sqrt(rr.variance([n - found["actual"], found["actual"]], epsilon)[1])
+        names = ("keep", "estimate", "sd", "reported")
+        expected = [rr.keep_probability(epsilon), estimate, sd, sum(found["reports"][:n])]
+        assert [found[name] for name in names] == pytest.approx(expected, rel=1e-9, abs=1e-9)
         assert len(found["steps"]) == n
         last = found["steps"][-1]
-        assert n * last["estimate"] == pytest.approx(estimate, abs=1e-9)
-        assert n * last["share"] == pytest.approx(found["actual"])
-        truths.append(found["actual"])
-    assert truths[: len(steps(page, SETTLING, "epsilon"))] == [100] * 17
+        ends = [n * last["estimate"], n * last["share"]]
+        assert ends == pytest.approx([estimate, found["actual"]], abs=1e-9)
 
 
 # The two probabilities of unary encoding.
@@ -306,14 +264,6 @@ def test_the_prices_in_the_page_are_drawn_as_dpnotes_draws_them(open_figure):
         assert measured["largest"] == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
-def test_no_fan_causes_a_larger_log_ratio_than_epsilon(open_figure):
-    page = open_figure(PRICE)
-    for epsilon in steps(page, PRICE, "epsilon")[::4]:
-        for limit in steps(page, PRICE, "limit"):
-            values = {"epsilon": epsilon, "fans": 300, "limit": limit}
-            assert measure(page, PRICE, values)["largest"] <= epsilon
-
-
 # What private labels are good for.
 
 BINS = 50
@@ -336,47 +286,25 @@ def log_at_most(part, positives, negatives, epsilon):
 
 def test_the_balanced_accuracy_in_the_page_is_that_of_two_binomials(open_figure):
     page = open_figure("kept-labels")
-    for n, share in ((10, 0.01), (11, 0.5), (99, 0.1), (1000, 0.3), (100_000, 0.02)):
-        positives = max(1, round(share * n))
-        for epsilon in (0.02, 0.1, 1.0, 4.0):
-            values = {"epsilon": epsilon, "n": n, "share": share}
-            measured = measure(page, "kept-labels", values)
-            parts = [
-                np.exp(log_at_most(part, positives, n - positives, epsilon))
-                for part in range(1, BINS + 1)
-            ]
-            np.testing.assert_allclose(measured["bins"], np.diff(parts, prepend=0), atol=1e-6)
-            failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
-            assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
-
-
-@pytest.mark.parametrize(("positives", "negatives"), [(1, 4), (2, 5), (3, 3)])
-def test_labels_are_of_use_when_their_balanced_accuracy_is_above_one_half(positives, negatives):
-    p, failing = keep_probability(0.5), 0.0
-    for kept in itertools.product([0, 1], repeat=positives + negatives):
-        a, b = sum(kept[:positives]), sum(kept[positives:])
-        if a * negatives + b * positives <= positives * negatives:
-            failing += p ** (a + b) * (1 - p) ** (positives + negatives - a - b)
-    assert np.exp(log_at_most(BINS // 2, positives, negatives, 0.5)) == pytest.approx(failing)
-
-
-def test_every_step_of_a_slider_gives_the_numbers_of_dpnotes(open_figure):
-    page = open_figure("kept-labels")
-    grid = [(epsilon, 1000, 0.5) for epsilon in steps(page, "kept-labels", "epsilon")]
-    grid += [(0.05, n, 0.5) for n in steps(page, "kept-labels", "n") if n <= 10_000]
-    grid += [(0.05, 1000, share) for share in steps(page, "kept-labels", "share")]
+    grid = itertools.product(((10, 0.01), (11, 0.5), (1000, 0.3), (100_000, 0.02)), (0.02, 0.1, 4))
+    grid = [(epsilon, n, share) for (n, share), epsilon in grid]
+    grid += [(epsilon, 1000, 0.5) for epsilon in steps(page, "kept-labels", "epsilon")]
     for epsilon, n, share in grid:
-        values = {"epsilon": epsilon, "n": n, "share": share}
-        measured = measure(page, "kept-labels", values)
-        keep = keep_probability(epsilon)
-        positives = measured["positives"]
-        assert positives == max(1, int(share * n + 0.5))
-        assert measured["keep"] == pytest.approx(keep, abs=1e-6)
-        spread = np.sqrt(keep * (1 - keep) * (1 / positives + 1 / (n - positives))) / 2
-        assert measured["deviation"] == pytest.approx(spread, rel=1e-6)
-        failure = log_at_most(BINS // 2, positives, n - positives, epsilon)
-        assert measured["logFailure"] == pytest.approx(failure, rel=1e-6)
-        assert measured["logTooFew"] == pytest.approx(log_failure(n, epsilon), rel=1e-6)
+        measured = measure(page, "kept-labels", {"epsilon": epsilon, "n": n, "share": share})
+        positives, keep = max(1, int(share * n + 0.5)), keep_probability(epsilon)
+        parts = [
+            np.exp(log_at_most(part, positives, n - positives, epsilon)) for part in range(BINS + 1)
+        ]
+        np.testing.assert_allclose(measured["bins"], np.diff(np.r_[0, parts[1:]]), atol=1e-6)
+        names = ("positives", "keep", "deviation", "logFailure", "logTooFew")
+        expected = [
+            positives,
+            keep,
+            np.sqrt(keep * (1 - keep) * (1 / positives + 1 / (n - positives))) / 2,
+            log_at_most(BINS // 2, positives, n - positives, epsilon),
+            log_failure(n, epsilon),
+        ]
+        assert [measured[name] for name in names] == pytest.approx(expected, rel=1e-6)
 
 
 # Lines that false labels tilt, and lines that they do not.
@@ -434,19 +362,16 @@ def expected_loss(weight, spread, scale):
 
 def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point(open_figure):
     page = open_figure("expected-loss")
-    for b in np.arange(0, 31, 3) / 10:
-        for sigma in (0.7, 1.0, 1.5):
-            measured = measure(page, "expected-loss", {"b": b, "sigma": sigma, "w": 3.1})
-            for point in measured["after"][::10]:
-                exact = expected_loss(point["weight"], sigma, b)
-                assert point["loss"] == pytest.approx(exact, abs=1e-6)
-            best = optimize.minimize_scalar(
-                expected_loss, bounds=(0, 40), args=(sigma, b), method="bounded"
-            )
-            assert measured["best"]["loss"] == pytest.approx(best.fun, abs=1e-6)
-            assert measured["best"]["weight"] == pytest.approx(best.x, abs=1e-2)
-            own = expected_loss(3.1, sigma, b)
-            assert measured["own"]["loss"] == pytest.approx(own, abs=1e-6)
+    for b, sigma in itertools.product(np.arange(0, 31, 6) / 10, (0.7, 1.5)):
+        measured = measure(page, "expected-loss", {"b": b, "sigma": sigma, "w": 3.1})
+        for point in [*measured["after"][::10], measured["own"] | {"weight": 3.1}]:
+            exact = expected_loss(point["weight"], sigma, b)
+            assert point["loss"] == pytest.approx(exact, abs=1e-6)
+        best = optimize.minimize_scalar(
+            expected_loss, bounds=(0, 40), args=(sigma, b), method="bounded"
+        )
+        assert measured["best"]["loss"] == pytest.approx(best.fun, abs=1e-6)
+        assert measured["best"]["weight"] == pytest.approx(best.x, abs=1e-2)
 
 
 # Votes, noise on them, and what the answers cost.
@@ -454,10 +379,6 @@ def test_every_step_of_b_gives_the_expected_loss_of_dpnotes_and_its_lowest_point
 VOTES = "noisy-votes"
 DELTA = 1e-5
 MANY_VOTES = [(250, 0), (200, 100), (150, 50), (100, 70), (90, 55), (84, 50), (50, 0), (125, 100)]
-
-
-def settings(first=150, share=50, kind="Laplace", scale=20, queries=100):
-    return {"first": first, "share": share, "kind": kind, "scale": scale, "queries": queries}
 
 
 def mechanism(kind, scale):
@@ -483,59 +404,34 @@ def secret_cost_of(votes, kind, scale, queries, moments):
     return min(secret, cost_of(kind, scale, queries))
 
 
-def moments_of(page):
-    return np.array(page.evaluate("dpnotes.figures['noisy-votes'].moments"))
-
-
-every_noise = pytest.mark.parametrize("kind", ["Laplace", "Gumbel", "Gaussian"])
-
-
-@every_noise
+@pytest.mark.parametrize("kind", ["Laplace", "Gumbel", "Gaussian"])
 def test_labels_and_costs_in_the_page_are_those_of_dpnotes(open_figure, kind):
     page = open_figure(VOTES)
-    moments = moments_of(page)
-    grid = itertools.product(MANY_VOTES, (2, 10, 20, 40, 200), (1, 100, 1000))
-    for (first, share), scale, queries in grid:
-        measured = measure(page, VOTES, settings(first, share, kind, scale, queries))
+    moments = np.array(page.evaluate("dpnotes.figures['noisy-votes'].moments"))
+    grid = list(itertools.product(MANY_VOTES, (2, 10, 20, 40, 200), (1, 100, 1000)))
+    # The table of costs has four digits for each of its scales and numbers of queries.
+    scales, queries = (steps(page, VOTES, name) for name in ("scale", "queries"))
+    grid += [((150, 50), b, queries[n % len(queries)]) for n, b in enumerate(scales)]
+    for (first, share), scale, asked in grid:
+        values = {"first": first, "share": share, "kind": kind, "scale": scale, "queries": asked}
+        measured = measure(page, VOTES, values)
         votes = measured["votes"]
         chances = mechanism(kind, scale).output_distribution(votes)
         np.testing.assert_allclose(measured["chances"], chances, atol=1e-9)
-        # The table of costs has four digits.
-        assert measured["cost"] == pytest.approx(cost_of(kind, scale, queries), rel=6e-4)
-        here = secret_cost_of(votes, kind, scale, queries, moments)
+        assert measured["cost"] == pytest.approx(cost_of(kind, scale, asked), rel=6e-4)
+        here = secret_cost_of(votes, kind, scale, asked, moments)
         assert measured["costAtVotes"] == pytest.approx(here, rel=6e-4, abs=1e-9)
-
-
-@every_noise
-def test_the_table_of_costs_is_that_of_dpnotes_at_every_scale(open_figure, kind):
-    page = open_figure(VOTES)
-    scales, queries = (steps(page, VOTES, name) for name in ("scale", "queries"))
-    table = np.array(
-        [
-            [measure(page, VOTES, settings(kind=kind, scale=b, queries=t))["cost"] for t in queries]
-            for b in scales
-        ]
-    )
-    assert (np.diff(table, axis=0) < 0).all()
-    assert (np.diff(table, axis=1) > 0).all()
-    for place, scale in enumerate(scales):
-        column = place % len(queries)
-        least = cost_of(kind, scale, queries[column])
-        assert table[place, column] == pytest.approx(least, rel=6e-4)
 
 
 def test_the_numbers_to_read_are_those_of_dpnotes_rounded(open_figure):
     page = open_figure(VOTES)
-    for kind in steps(page, VOTES, "kind"):
-        slider(page, "kind of noise").select_option(kind)
-        votes = [150, 50, 25, 25]
-        chances = mechanism(kind, 20).output_distribution(votes)
-        secret = secret_cost_of(votes, kind, 20, 100, moments_of(page))
-        costs = [f"{cost:.2f}" for cost in (cost_of(kind, 20, 100), secret)]
-        expected = ["100", f"{100 * chances[0]:.2f} %", *costs]
-        assert list(facts(page).values()) == expected
-        assert picture(page).get_attribute("aria-label").endswith("Most votes are for A.")
-        assert f"A {expected[1]}, B" in picture(page).get_attribute("aria-label")
+    for kind in ("Laplace", "Gaussian"):
+        figure(page).get_by_label("kind of noise").select_option(kind)
+        chance = f"{100 * mechanism(kind, 20).output_distribution([150, 50, 25, 25])[0]:.2f} %"
+        assert list(facts(page).values())[:3] == ["100", chance, f"{cost_of(kind, 20, 100):.2f}"]
+        label = picture(page).get_attribute("aria-label")
+        assert label.endswith("Most votes are for A.")
+        assert f"A {chance}, B" in label
 
 
 # Records on a line of scores, their ROC curve and the noise on its area.
@@ -562,11 +458,6 @@ def dot(page, place):
     return figure(page).get_by_role("slider", name=f"record {place},")
 
 
-def place_of(page, name):
-    """Return where the first record is, and what the figure says about all."""
-    return dot(page, 1).get_attribute("aria-valuenow"), facts(page)[name], drawn(page)
-
-
 @pytest.mark.parametrize(("positives", "negatives"), RANKINGS)
 def test_area_and_curve_in_the_page_are_those_of_dpnotes(open_figure, positives, negatives):
     measured = measured_auc(open_figure(PRIVATE_AUC), positives, negatives, 7, 1)
@@ -584,57 +475,51 @@ def test_area_and_curve_in_the_page_are_those_of_dpnotes(open_figure, positives,
 
 def test_sensitivity_and_noise_in_the_page_are_those_of_dpnotes(open_figure):
     page = open_figure(PRIVATE_AUC)
-    grid = itertools.product(RANKINGS, (1, 2, 10, 100, 1000), (0.1, 0.5, 1, 2, 10))
+    grid = itertools.product(RANKINGS, (1, 10, 1000), (0.1, 1, 10))
     for (positives, negatives), copies, epsilon in grid:
         measured = measured_auc(page, positives, negatives, copies, epsilon)
         n, m = copies * len(positives), copies * len(negatives)
         local = private_auc.auc_local_sensitivity(n, m)
         assert measured["local"] == pytest.approx(local, rel=1e-12)
-        betas = {
-            "exact": private_auc.best_beta(epsilon, (n + m) // 4),
-            "nissim": epsilon / 6,
-        }
-        for calibration, beta in betas.items():
-            found = measured[{"exact": "exact", "nissim": "published"}[calibration]]
+        best = private_auc.best_beta(epsilon, (n + m) // 4)
+        for name, calibration, beta in [
+            ("exact", "exact", best),
+            ("published", "nissim", epsilon / 6),
+        ]:
             smooth = private_auc.auc_smooth_sensitivity(n, m, beta)
             scale = smooth * private_auc.cauchy_scale(epsilon, beta, calibration=calibration)
-            assert found["beta"] == pytest.approx(beta, rel=1e-9)
-            assert found["smooth"] == pytest.approx(smooth, rel=1e-9)
-            assert found["scale"] == pytest.approx(scale, rel=1e-9)
+            found = [measured[name][part] for part in ("beta", "smooth", "scale")]
+            assert found == pytest.approx([beta, smooth, scale], rel=1e-9)
             quartiles = stats.cauchy.ppf([0.25, 0.75], measured["auc"], scale)
-            np.testing.assert_allclose(found["interval"], np.clip(quartiles, 0, 1), atol=1e-9)
+            interval = measured[name]["interval"]
+            np.testing.assert_allclose(interval, np.clip(quartiles, 0, 1), atol=1e-9)
 
 
 def test_keys_move_a_dot_as_they_move_a_slider_and_no_further_than_its_line(open_figure):
     page = open_figure(PRIVATE_AUC)
     steps = [("ArrowRight", 31), ("ArrowUp", 32), ("ArrowLeft", 31), ("ArrowDown", 30)]
-    steps += [("PageUp", 40), ("PageDown", 30), ("PageDown", 20), ("End", 100)]
-    steps += [("PageUp", 100), ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)]
-    for key, score in steps:
+    steps += [("PageUp", 40), ("PageDown", 30), ("End", 100), ("PageUp", 100), ("Home", 0)]
+    for key, score in [*steps, ("ArrowLeft", 0)]:
         dot(page, 1).press(key)
         assert dot(page, 1).get_attribute("aria-valuenow") == str(score)
         assert dot(page, 1).get_attribute("aria-valuetext") == f"score {score / 100:.2f}"
 
 
 @pytest.mark.full
-def test_the_mouse_drags_a_dot_and_does_not_change_its_class(open_figure):
+def test_the_mouse_drags_a_dot_does_not_change_its_class_and_lets_it_go(open_figure):
     page = open_figure(PRIVATE_AUC)
-    before = place_of(page, "AUC")
+    area = facts(page)["AUC"]
     dot(page, 1).scroll_into_view_if_needed()
-    box = boxes_of(page, "[role=slider]")[0]
+    box = dot(page, 1).bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 1000, y, steps=5)
     page.mouse.up()
-    assert all(old != new for old, new in zip(before, place_of(page, "AUC"), strict=True))
+    page.mouse.move(x, y)
+    assert facts(page)["AUC"] != area
     assert dot(page, 1).get_attribute("aria-valuenow") == "100"
     assert dot(page, 1).get_attribute("aria-label") == "record 1, positive"
-    # Let go, it follows no more.
-    dot(page, 1).hover()
-    page.mouse.move(x + 1000, y)
-    dot(page, 1).hover(position={"x": 4, "y": 14})
-    assert dot(page, 1).get_attribute("aria-valuenow") == "100"
 
 
 def test_a_class_that_goes_missing_leaves_a_plain_picture(kept, open_figure):

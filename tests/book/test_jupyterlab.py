@@ -9,48 +9,36 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
+import refresh
 from visits import absent
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
-NOTEBOOKS = sorted(
-    path.relative_to(BOOK).as_posix()
-    for path in BOOK.rglob("*.ipynb")
-    if not any(part.startswith((".", "_")) for part in path.relative_to(BOOK).parts)
-)
+BOOK = refresh.ROOT / "book"
+NOTEBOOKS = [path.relative_to(BOOK).as_posix() for path in refresh.notebooks()]
 # All cells are drawn, not only those in sight, and nobody is asked about news.
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
+FOLDERS = ["LAB_SETTINGS", "LAB_WORKSPACES", "_RUNTIME", "_CONFIG"]
 RAW = re.compile(r"\{[a-z]+(?::[a-z]+)?\}`|<!|:::|Unknown (?:Directive|Role)", re.I)
 
-PLANTED = {
-    "cells": [
-        {
-            "cell_type": "markdown",
-            "metadata": {},
-            "source": "$43 <!-- a -->$ %\n\n:::{nonsense}\n:::",
-        },
-        {
-            "cell_type": "code",
-            "execution_count": None,
-            "metadata": {"tags": ["hide-input"]},
-            "outputs": [],
-            "source": "1",
-        },
-    ],
-    "metadata": {},
-    "nbformat": 4,
-    "nbformat_minor": 4,
-}
+PLANTED = [
+    {"cell_type": "markdown", "source": "$43 <!-- a -->$ %\n\n:::{nonsense}\n:::", "metadata": {}},
+    {
+        "cell_type": "code",
+        "source": "1",
+        "metadata": {"tags": ["hide-input"]},
+        "outputs": [],
+        "execution_count": None,
+    },
+]
 
 
-def _free_port():
+def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
@@ -64,23 +52,22 @@ def lab(tmp_path_factory):
     pytest.importorskip("jupyterlab")
     home = tmp_path_factory.mktemp("lab")
     for name, values in SETTINGS.items():
-        path = home / "settings" / f"{name}.jupyterlab-settings"
+        path = home / "LAB_SETTINGS" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))
     shutil.copytree(BOOK, home / "book")
-    (home / "book" / "planted.ipynb").write_text(json.dumps(PLANTED))
-    port = _free_port()
-    folders = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTER_RUNTIME_DIR": "run"}
-    folders |= {"JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_CONFIG_DIR": "config"}
-    environment = os.environ | {key: str(home / value) for key, value in folders.items()}
+    book = {"cells": PLANTED, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    (home / "book" / "planted.ipynb").write_text(json.dumps(book))
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    environment = {f"JUPYTER{name}_DIR": str(home / name) for name in FOLDERS}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += [f"--port={port}", "--ip=127.0.0.1", "--IdentityProvider.token="]
     command += [f"--ServerApp.root_dir={home / 'book'}", "--ServerApp.password="]
     with open(home / "log", "w") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(command, env=os.environ | environment, stdout=log, stderr=log)
     try:
-        _wait_for(f"http://127.0.0.1:{port}/api", server, home / "log")
-        yield f"http://127.0.0.1:{port}"
+        _wait_for(f"{address}/api", server, home / "log")
+        yield address
     finally:
         server.terminate()
         server.wait(60)
@@ -128,7 +115,7 @@ def test_a_notebook_reads_well_in_jupyterlab(opened, name):
 
 
 def test_a_notebook_that_reads_badly_is_noticed(opened):
-    raw, folded = opened("planted.ipynb", len(PLANTED["cells"]))
+    raw, folded = opened("planted.ipynb", len(PLANTED))
     assert {"<!", "Unknown Directive"} <= set(raw)
     assert folded == 0
 

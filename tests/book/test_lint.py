@@ -214,41 +214,28 @@ def test_a_page_outside_the_table_of_contents_is_named(tmp_path):
     assert messages == ["book/gone does not exist", "book/stray is not in the table of contents"]
 
 
-def test_a_problem_says_file_cell_and_line():
-    [first, *_] = lint.check_page(page("Fine.\n\nAn error of 0.757."))
-    assert str(first).startswith("book/chapter.ipynb:1:3: 0.757 is typed by hand")
-
-
 # Numbers typed by hand.
 
 TYPED = [
     "The error is 0.757.",
     "Of 32,561 people, many agreed.",
-    "Sales has 3650 rows.",
     "About 50 percent agree.",
     "Only 7 % do.",
     "| a | 0.123 |",
-    "- an item of 12.3",
     "## We got 3.14 more",
     "A factor of 1.10, no more.",
     "Of 1994 people, most.",
-    "1994 people came.",
-    "Warner says so {footcite:p}`warner`. But 0.125 is ours.",
     "Warner ([1965](https://doi.org/10)) says so. But 0.125 is ours.",
     "See [this page](other.ipynb): 0.125.",
     "0.125 <!-- error -->",
     "```{admonition} Found 156.3 here\nText.\n```",
     "```{note}\n:class: x345\nIt took 5.67 s.\n```",
-    "```{prf:remark}\nIt took 5.67 s.\n```",
     "`code` 4,541 `code`",
-    "$x$ 5,555 $y$",
     "Some 1.23e-4 of them.",
 ]
 FREE = [
     "An error of 0.757<!-- error:.3f -->, or 75.7<!-- error --> %, or **12,345<!-- n:,d -->**.",
-    "Warner ([1965](https://doi.org/10)) reports 4.28 %.",
     "It was 4.28 % then ([Warner et al. 1965](https://doi.org/10)).",
-    "Warner reports 4.28 % {footcite:p}`warner`.",
     "Warner reports 4.28 %. {footcite:p}`warner`",
     "| 0.123 | {footcite:p}`warner` |",
     "In 1965 Warner (1965) wrote; between 2014 and 2016, in June 2026, the 1994 census.",
@@ -256,14 +243,11 @@ FREE = [
     "Python 3.11.2, Python 3.11 or 3.12; SHA-256; float64; 128-bit.",
     "100, 1,000 and 1,000,000; 0.05, 14 and 2,000.",
     "A 95 % confidence interval; 100 % of them.",
-    "`0.123`, $0.123$ and $$1.234$$",
+    "`0.123`, $0.123$, $$1.234$$ and <!-- 1.234 -->",
     "```python\nx = 1.234\n```",
-    "```{math}\n1.234\n```",
     "````{prf:theorem}\n```{math}\n1.234\n```\n````",
     "```{note}\n:width: 345\nText.\n```",
     "[text](https://example.org/123456) and https://example.org/123456",
-    "<!-- 1.234 -->",
-    "(label-1234)=\n# Title",
     "123. An item of a list",
     "---\na: 1.234\n---\nText.",
 ]
@@ -279,9 +263,11 @@ def test_a_number_that_may_be_typed_is_left_alone(text):
     assert not prose.typed_numbers(text)
 
 
-def test_a_typed_number_is_found_on_its_line():
+def test_a_typed_number_is_told_with_its_file_its_cell_and_its_line():
     text = "One.\n\n```python\n1.234\n```\n\nTwo: 1.234 and\n12.3 %."
     assert prose.typed_numbers(text) == [(7, "1.234"), (8, "12.3 %")]
+    [first, *_] = lint.check_page(page("Fine.\n\nAn error of 0.757."))
+    assert str(first).startswith("book/chapter.ipynb:1:3: 0.757 is typed by hand")
 
 
 # What pytest must know about a machine.
