@@ -208,7 +208,7 @@ def test_an_autograder_writes_what_gradescope_reads(autograder):
     assert [set(test) for test in found["tests"]] == [keys, keys]
     scores = [(test["name"], test["score"], test["max_score"]) for test in found["tests"]]
     assert scores == [("double", 2.0, 2.0), ("square", 0.0, 2.0)]
-    assert found["extra_data"]["isolation"] in ("namespaces", "process")
+    assert found["extra_data"]["isolation"] in ("bubblewrap", "namespaces", "process")
 
 
 def test_nothing_that_a_submission_prints_or_patches_is_a_point(autograder):

@@ -4,6 +4,8 @@ set -euo pipefail
 
 # Ubuntu 24.04 has the one, 22.04 the other.
 apt-get update
+# What a submission runs is shut in by bubblewrap.
+apt-get install -y bubblewrap
 apt-get install -y python3.12 python3.12-venv || apt-get install -y python3.11 python3.11-venv
 python=$(command -v python3.12 || command -v python3.11)
 
