@@ -322,9 +322,9 @@ def risk_of_lines(loss, turns, p, length):
     return (p * loss(z) + (1 - p) * loss(-z)).mean(axis=0)
 
 
-def test_the_lines_have_the_least_reported_risk_at_every_step_of_p(open_figure):
+def test_the_lines_have_the_least_reported_risk_and_only_the_logistic_one_turns(open_figure):
     page = open_figure("tilted-line")
-    turns = np.linspace(-90, 90, 7_201)
+    turns, sigmoid = np.linspace(-90, 90, 7_201), set()
     for p, length in itertools.product(steps(page, "tilted-line", "p")[::6], (0.05, 0.5, 2, 4)):
         measured = measure(page, "tilted-line", {"p": p, "length": length})
         for name, loss in LOSSES_OF_LINES.items():
@@ -334,19 +334,11 @@ def test_the_lines_have_the_least_reported_risk_at_every_step_of_p(open_figure):
             assert found == pytest.approx(least, abs=1e-6)
             weights = np.array([np.cos(np.radians(turn)), np.sin(np.radians(turn))])
             assert lost == (FOUR @ weights <= 0).sum()
-
-
-def test_false_labels_turn_the_line_of_the_logistic_loss_and_not_that_of_the_sigmoid(open_figure):
-    page = open_figure("tilted-line")
-    settings = [{"p": p, "length": 2} for p in steps(page, "tilted-line", "p")]
-    found = [measure(page, "tilted-line", each) for each in settings]
-    assert len({each["sigmoid"]["turn"] for each in found}) == 1
-    assert {each["sigmoid"]["lost"] for each in found} == {0}
-    lost = {each["p"]: each["logistic"]["lost"] for each in found}
-    assert (lost[0.62], lost[0.75], lost[1]) == (2, 0, 0)
-    # Short weights make small scores, and near zero the logistic loss is nearly straight.
-    short = measure(page, "tilted-line", {"p": 0.62, "length": 0.05})
-    assert short["logistic"]["lost"] == 0
+        sigmoid.add((length, measured["sigmoid"]["turn"], measured["sigmoid"]["lost"]))
+    assert {lost for *_, lost in sigmoid} == {0}
+    assert len(sigmoid) == 4
+    false = measure(page, "tilted-line", {"p": 0.62, "length": 2})
+    assert false["logistic"]["lost"] == 2
 
 
 # The expected loss under noise.
@@ -447,45 +439,29 @@ RANKINGS = [
 ]
 
 
-def measured_auc(page, positives, negatives, copies, epsilon):
-    records = [{"score": score, "positive": True} for score in positives]
-    records += [{"score": score, "positive": False} for score in negatives]
-    values = {"records": records, "copies": copies, "epsilon": epsilon}
-    return measure(page, PRIVATE_AUC, values)
-
-
 def dot(page, place):
     return figure(page).get_by_role("slider", name=f"record {place},")
 
 
 @pytest.mark.parametrize(("positives", "negatives"), RANKINGS)
-def test_area_and_curve_in_the_page_are_those_of_dpnotes(open_figure, positives, negatives):
-    measured = measured_auc(open_figure(PRIVATE_AUC), positives, negatives, 7, 1)
-    labels = [1] * len(positives) + [0] * len(negatives)
-    assert (measured["n"], measured["m"]) == (7 * len(positives), 7 * len(negatives))
-    if not positives:
-        assert measured["auc"] == 0.5
-        assert measured["curve"] == []
-        return
-    area = private_auc.auc(labels * 7, (positives + negatives) * 7)
-    assert measured["auc"] == pytest.approx(area, abs=1e-12)
-    below = np.trapezoid(*[[point[part] for point in measured["curve"]] for part in "yx"])
-    assert below == pytest.approx(area, abs=1e-12)
-
-
-def test_sensitivity_and_noise_in_the_page_are_those_of_dpnotes(open_figure):
+def test_curve_area_and_noise_in_the_page_are_those_of_dpnotes(open_figure, positives, negatives):
     page = open_figure(PRIVATE_AUC)
-    grid = itertools.product(RANKINGS, (1, 10, 1000), (0.1, 1, 10))
-    for (positives, negatives), copies, epsilon in grid:
-        measured = measured_auc(page, positives, negatives, copies, epsilon)
+    records = [{"score": score, "positive": True} for score in positives]
+    records += [{"score": score, "positive": False} for score in negatives]
+    labels, scores = [1] * len(positives) + [0] * len(negatives), positives + negatives
+    area = private_auc.auc(labels, scores) if positives else 0.5
+    for copies, epsilon in itertools.product((1, 10, 1000), (0.1, 1, 10)):
+        values = {"records": records, "copies": copies, "epsilon": epsilon}
+        measured = measure(page, PRIVATE_AUC, values)
         n, m = copies * len(positives), copies * len(negatives)
+        found = [measured[part] for part in ("n", "m", "auc", "local")]
         local = private_auc.auc_local_sensitivity(n, m)
-        assert measured["local"] == pytest.approx(local, rel=1e-12)
+        assert found == pytest.approx([n, m, area, local], rel=1e-12)
+        curve = [[point[part] for point in measured["curve"]] for part in "yx"]
+        assert np.trapezoid(*curve) == pytest.approx(area if positives else 0, abs=1e-12)
         best = private_auc.best_beta(epsilon, (n + m) // 4)
-        for name, calibration, beta in [
-            ("exact", "exact", best),
-            ("published", "nissim", epsilon / 6),
-        ]:
+        ways = [("exact", "exact", best), ("published", "nissim", epsilon / 6)]
+        for name, calibration, beta in ways:
             smooth = private_auc.auc_smooth_sensitivity(n, m, beta)
             scale = smooth * private_auc.cauchy_scale(epsilon, beta, calibration=calibration)
             found = [measured[name][part] for part in ("beta", "smooth", "scale")]
