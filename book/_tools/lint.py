@@ -95,10 +95,15 @@ class Page:
         """Yield ``(number, cell)`` for the cells of one type."""
         return [(n, c) for n, c in enumerate(self.cells, start=1) if c["cell_type"] == kind]
 
-    def find_all(self, pattern):
+    def find(self, look):
+        """Yield ``(number, line, found)`` for all that a function finds in a cell of prose."""
+        for number, cell in self.of_type("markdown"):
+            yield from ((number, line, found) for line, found in look(cell["source"]))
+
+    def find_all(self, pattern, mask=str):
         """Yield ``(number, line, match)`` for each match in the prose of the page."""
         for number, cell in self.of_type("markdown"):
-            for match in pattern.finditer(cell["source"]):
+            for match in pattern.finditer(mask(cell["source"])):
                 yield number, marks.line_of(cell["source"], match.start()), match
 
     def text(self):
@@ -113,12 +118,14 @@ def markdown(source):
 
 def typed_numbers(page):
     """Measured numbers come from a cell; see ``prose`` for what may be typed."""
-    for number, cell in page.of_type("markdown"):
+
+    def look(text):
         # What a quiz says in numbers is computed anew by its tests.
-        if cell["source"].startswith((sources.HEADING, quizzes.HEADING)):
-            continue
-        for line, typed in prose.typed_numbers(cell["source"]):
-            yield number, line, f"{typed} is typed by hand: keep it, cite it or write it as maths"
+        generated = text.startswith((sources.HEADING, quizzes.HEADING))
+        return [] if generated else prose.typed_numbers(text)
+
+    for number, line, typed in page.find(look):
+        yield number, line, f"{typed} is typed by hand: keep it, cite it or write it as maths"
 
 
 def sections(page):
@@ -147,10 +154,8 @@ def readable(page):
             yield number, 1, "shows code before the first picture"
         if _has_figure(cell) or PICTURE.search(cell["source"]):
             break
-    for number, cell in page.of_type("markdown"):
-        for match in SOURCE.finditer(prose.mask(cell["source"])):
-            line = marks.line_of(cell["source"], match.start())
-            yield number, line, f"speaks of {match.group()!r}: teach the subject"
+    for number, line, match in page.find_all(SOURCE, prose.mask):
+        yield number, line, f"speaks of {match.group()!r}: teach the subject"
 
 
 def left_by_editors(page):
@@ -164,11 +169,10 @@ def left_by_editors(page):
 def true_marks(page):
     """Every number before a mark is the one that a cell keeps, or the reading time."""
     numbers = refresh.numbers(page.cells)
-    for number, cell in page.of_type("markdown"):
-        for line, message in marks.problems(cell["source"], numbers):
-            yield number, line, f"{message}; run `make refresh`"
-        for line, name in prose.misplaced_marks(cell["source"]):
-            yield number, line, f"the mark {name} would be printed there: move it into the prose"
+    for number, line, message in page.find(lambda text: marks.problems(text, numbers)):
+        yield number, line, f"{message}; run `make refresh`"
+    for number, line, name in page.find(prose.misplaced_marks):
+        yield number, line, f"the mark {name} would be printed there: move it into the prose"
 
 
 def kept_once(page):
@@ -191,9 +195,8 @@ def plain_links(page):
 def sources_at_the_foot(page):
     """A notebook lists its sources, and links to no library that its bibliography lacks."""
     bibliography = refresh.BIBLIOGRAPHY
-    for number, cell in page.of_type("markdown"):
-        for line, address in sources.unknown(cell["source"], bibliography):
-            yield number, line, f"{address} is not in references.bib"
+    for number, line, address in page.find(lambda text: sources.unknown(text, bibliography)):
+        yield number, line, f"{address} is not in references.bib"
     wanted, last = sources.listed(sources.above(page.cells), bibliography), page.cells[-1]
     if wanted != sources.HEADING + "\n" and last["source"].rstrip() != wanted:
         yield len(page.cells), 1, "the list of sources is not that of the links: run `make refresh`"
@@ -201,11 +204,10 @@ def sources_at_the_foot(page):
 
 def answerable_quiz(page):
     """A core page has one quiz, which somebody can answer; no other page has one."""
-    cells = [(number, cell) for number, cell in page.of_type("markdown") if quizzes.is_quiz(cell)]
-    if len(cells) != page.is_core:
-        yield 1, 1, f"has {len(cells)} quizzes ({quizzes.HEADING!r}), not {page.is_core:d}"
-    for number, cell in cells:
-        yield from ((number, *fault) for fault in quizzes.find_faults(cell["source"]))
+    count = sum(quizzes.is_quiz(cell) for cell in page.cells)
+    if count != page.is_core:
+        yield 1, 1, f"has {count} quizzes ({quizzes.HEADING!r}), not {page.is_core:d}"
+    yield from page.find(quizzes.find_faults)
 
 
 def alt_texts(page):

@@ -63,6 +63,8 @@ def read_questions(text):
 
 def find_faults(text):
     """Yield ``(line, message)`` for all that makes a quiz one that nobody can answer."""
+    if not text.startswith(HEADING):
+        return
     questions, others = read_questions(text)
     for line in others:
         yield line, "is neither a question nor an answer with its verdict"
@@ -82,7 +84,4 @@ def find_faults(text):
         if len(set(answers)) < len(answers) or len(set(feedback)) < len(answers):
             yield question.line, "two answers, or what is said to them, are the same"
         if not all(feedback) or "$" in "".join(answers):
-            yield (
-                question.line,
-                "an answer says nothing, or has mathematics, which is not shown there",
-            )
+            yield question.line, "an answer says nothing, or has mathematics, which is not shown"

@@ -17,13 +17,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 import marks
 import prose
 import refresh
 
 ROOT = refresh.ROOT
+MATTER = re.compile(r"---\nenglish: (?P<english>\S+)\ntranslated: (?P<translated>\S+)\n---\n")
 TAKEAWAYS = re.compile(r"^## Takeaways\n.*?(?=^## |\Z)", re.M | re.S)
 
 BANNER = """:::{{admonition}} 译文尚未跟上
@@ -52,14 +51,13 @@ class Translation(NamedTuple):
     @classmethod
     def read(cls, path):
         """Read the front matter of a page."""
-        matter = prose.FRONT_MATTER.match(path.read_text(encoding="utf-8"))
-        given = yaml.safe_load(matter[0].strip("-\n")) if matter else {}
-        if given.keys() != {"english", "translated"}:
+        matter = MATTER.match(path.read_text(encoding="utf-8"))
+        if not matter:
             raise ValueError(f"{path} must begin with front matter that has english and translated")
-        english = path.parents[1] / given["english"]
+        english = path.parents[1] / matter["english"]
         if not english.is_file():
-            raise ValueError(f"{path} translates {given['english']}, which book/ does not have")
-        return cls(path, english, str(given["translated"]), hash_words(english))
+            raise ValueError(f"{path} translates {matter['english']}, which book/ does not have")
+        return cls(path, english, matter["translated"], hash_words(english))
 
     @property
     def is_behind(self):

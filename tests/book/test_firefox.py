@@ -5,6 +5,7 @@ Playwright drives a Firefox of its own make only, so this speaks WebDriver BiDi,
 knows: a line of JSON for each command, and one for each answer and each event.
 """
 
+import contextlib
 import itertools
 import json
 import shutil
@@ -91,7 +92,9 @@ def firefox(tmp_path_factory):
     )
     try:
         # A page may not take this door: whoever names an origin is sent away.
-        yield Firefox(_connect(websocket, f"ws://127.0.0.1:{port}/session"))
+        door = _connect(websocket, f"ws://127.0.0.1:{port}/session")
+        with contextlib.closing(door):
+            yield Firefox(door)
     finally:
         process.kill()
         process.wait()
