@@ -13,7 +13,7 @@ import assignments
 import grading
 import pytest
 import refresh
-from submissions import MODULES, RIGHT, WRONG
+from submissions import MODULES, RIGHT, WRONG, replaced
 
 NAMES = grading.names()
 BOOKS = {name: grading.read(name) for name in NAMES}
@@ -269,7 +269,7 @@ def hand_in(course, student, **functions):
         defined = assignments.functions(right)
         wrong = {name: source for name, source in functions.items() if name in defined}
         if functions:
-            cell["source"] = grading.replaced(right["source"], **wrong)
+            cell["source"] = replaced(right["source"], **wrong)
     folder = course / "submitted" / student / SURVEY
     folder.mkdir(parents=True)
     refresh.write(folder / f"{SURVEY}.ipynb", book)

@@ -36,29 +36,13 @@ def for_nbgrader(book):
             continue
         defined = functions(cell)
         asked = [task for task in tasks if task.function in defined]
-        cell["metadata"]["nbgrader"] = {
-            "grade": bool(asked),
-            "grade_id": "-".join(dict.fromkeys(t.function for t in asked)) or cell["id"],
-            "locked": False,
-            **({"points": sum(task.points for task in asked)} if asked else {}),
-            "schema_version": 3,
-            "solution": True,
-            "task": False,
-        }
+        name = "-".join(dict.fromkeys(task.function for task in asked)) or cell["id"]
+        marks = {"schema_version": 3, "solution": True, "locked": False, "task": False}
+        marks |= {"grade": bool(asked), "grade_id": name}
+        marks |= {"points": sum(task.points for task in asked)} if asked else {}
+        cell["metadata"]["nbgrader"] = marks
         cell["source"] = re.sub("# (BEGIN|END) SOLUTION", r"### \1 SOLUTION", cell["source"])
     return book
-
-
-def course(name, folder):
-    """Write a course folder of nbgrader."""
-    source, tasks = folder / "source" / name, folder / "tasks"
-    for part in (source, tasks):
-        part.mkdir(parents=True, exist_ok=True)
-    book = grading.read(name)
-    refresh.write(source / f"{name}.ipynb", for_nbgrader(book))
-    (tasks / f"{name}.py").write_text(grading.hidden_tests(book), encoding="utf-8")
-    for file in ("nbgrader_config.py", "grade.py"):
-        shutil.copy(GIVEN / file, folder)
 
 
 def package(root=refresh.ROOT):
@@ -68,7 +52,7 @@ def package(root=refresh.ROOT):
     patterns = ["LICENSE", "README.md", "pyproject.toml", "dpnotes/**/*.py"]
     patterns += [f"data/{pattern}" for pattern in data]
     paths = [path for pattern in patterns for path in root.glob(pattern)]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+    return {f"package/{path.relative_to(root).as_posix()}": path.read_bytes() for path in paths}
 
 
 def autograder(name):
@@ -78,7 +62,7 @@ def autograder(name):
         "setup.sh": (GIVEN / "setup.sh").read_bytes(),
         "tasks.py": grading.hidden_tests(grading.read(name)).encode(),
         "constraints.txt": (refresh.ROOT / "constraints.txt").read_bytes(),
-        **{f"package/{path}": content for path, content in package().items()},
+        **package(),
     }
 
 
@@ -94,10 +78,15 @@ def zipped(path, files):
 
 def build(name, to):
     """Build all versions of one assignment into a folder; what nbgrader keeps there stays."""
-    for part in ("student", "gradescope"):
-        (to / part).mkdir(parents=True, exist_ok=True)
-    refresh.write(to / "student" / f"{name}.ipynb", grading.student(grading.read(name)))
-    course(name, to / "nbgrader")
+    book, course = grading.read(name), to / "nbgrader"
+    source, tasks = course / "source" / name, course / "tasks"
+    for folder in (to / "student", to / "gradescope", source, tasks):
+        folder.mkdir(parents=True, exist_ok=True)
+    refresh.write(to / "student" / f"{name}.ipynb", grading.student(book))
+    refresh.write(source / f"{name}.ipynb", for_nbgrader(book))
+    (tasks / f"{name}.py").write_text(grading.hidden_tests(book), encoding="utf-8")
+    for file in ("nbgrader_config.py", "grade.py"):
+        shutil.copy(GIVEN / file, course)
     zipped(to / "gradescope" / f"{name}.zip", autograder(name))
 
 

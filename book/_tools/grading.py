@@ -85,21 +85,6 @@ def solution(book):
     return "\n\n".join(cell["source"] for cell in cells)
 
 
-def stub(book):
-    """Return the code of the student's version as a script."""
-    return solution(student(book))
-
-
-def replaced(source, **functions):
-    """Return a script in which some functions are defined otherwise, as a wrong answer is."""
-    lines = source.split("\n")
-    found = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
-    for name in sorted(functions, key=lambda name: -found[name].lineno):
-        node = found[name]
-        lines[node.lineno - 1 : node.end_lineno] = functions[name].strip("\n").split("\n")
-    return "\n".join(lines)
-
-
 def hidden_tests(book):
     """Return the hidden tests as a script; they use what the notebook imports above them."""
     [cell] = [cell for cell in refresh.code_cells(book) if HIDDEN in refresh.tags(cell)]
@@ -118,55 +103,48 @@ def tasks(book, **parameters):
         return space["tasks"](**parameters)
 
 
-def grade(name, submission, parameters=None, others=(), **options):
-    """Grade one submission, which sees neither the assignments, nor the tests, nor the others."""
-    return graded(submission, tasks(read(name), **(parameters or {})), others, **options)
+def grade(name, submission, **options):
+    """Grade one submission to an assignment."""
+    return graded(submission, tasks(read(name)), **options)
 
 
 def graded(submission, asked, others=(), **options):
-    """Grade one submission by tasks that are there already."""
+    """Grade one submission, which sees neither the assignments, nor the tests, nor the others."""
     from dpnotes.grading import grade
 
     here = [refresh.ROOT / folder for folder in (".git", "book", "data", "tests")]
     return grade(submission, asked, hidden=[*here, *map(Path.absolute, others)], **options)
 
 
-def _parameters(words):
-    pairs = dict(word.partition("=")[::2] for word in words)
-    return {name: ast.literal_eval(value) for name, value in pairs.items()}
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(required=True, dest="command")
-    command = commands.add_parser("student", help="write the student's version")
-    command.add_argument("name", choices=names())
-    command.add_argument("file", type=Path)
-    command = commands.add_parser("grade", help="grade submissions")
-    command.add_argument("name", choices=names())
-    command.add_argument("files", type=Path, nargs="+")
-    command.add_argument("--set", nargs="*", default=[], metavar="PARAMETER=VALUE")
+    parser.add_argument("command", choices=("student", "grade"))
+    parser.add_argument("name", choices=names())
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--set", nargs="*", default=[], metavar="PARAMETER=VALUE")
     options = parser.parse_args(arguments)
+    book, [file, *more] = read(options.name), options.files
     if options.command == "student":
-        if options.file.exists() or not options.file.absolute().parent.is_dir():
-            parser.error(f"FILE must be a new file in a folder that is there, got {options.file}")
-        refresh.write(options.file, student(read(options.name)))
+        if more or options.set or file.exists() or not file.absolute().parent.is_dir():
+            parser.error(f"FILE must be a new file in a folder that is there, got {file}")
+        refresh.write(file, student(book))
         return
+    pairs = (word.partition("=")[::2] for word in options.set)
     try:
-        asked = tasks(read(options.name), **_parameters(options.set))
+        asked = tasks(book, **{name: ast.literal_eval(value) for name, value in pairs})
     except (SyntaxError, ValueError) as error:
         if not options.set:  # then the tasks are wrong as they stand
             raise
         parser.error(f"--set: {error}")
     graded("", asked)  # tasks that cannot be graded stop here, and cost no student a point
     for path in options.files:
+        told = {"submission": str(path)}
         try:
             grades = graded(path, asked, options.files)
+            told |= {"points": grades.points, "of": grades.possible, "isolation": grades.isolation}
+            told["verdicts"] = [verdict._asdict() for verdict in grades.verdicts]
         except (OSError, ValueError) as error:  # no notebook; the others are graded all the same
-            print(json.dumps({"submission": str(path), "error": str(error)}), flush=True)
-            continue
-        told = {"submission": str(path), "points": grades.points, "of": grades.possible}
-        told |= {"isolation": grades.isolation, "verdicts": [v._asdict() for v in grades.verdicts]}
+            told["error"] = str(error)
         print(json.dumps(told), flush=True)
 
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "book" / "_tools")]
 
 import grading  # noqa: E402
-from submissions import RIGHT, WRONG  # noqa: E402
+from submissions import RIGHT, WRONG, replaced  # noqa: E402
 
 from dpnotes import __version__  # noqa: E402
 
@@ -44,7 +44,7 @@ def measured(name, kind, answer, functions, seed):
     """Return a unit: the grade of one submission."""
     began = time.perf_counter()
     solution = grading.solution(grading.read(name))
-    grades = grading.grade(name, grading.replaced(solution, **functions), rng=seed)
+    grades = grading.grade(name, replaced(solution, **functions), rng=seed)
     unit = {"experiment": "grading", "assignment": name, "kind": kind, "answer": answer}
     unit |= {"seed": seed, "points": grades.points, "possible": grades.possible}
     unit |= {"failed": [[i, v.check] for i, v in enumerate(grades.verdicts) if not v.points]}

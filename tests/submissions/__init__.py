@@ -8,6 +8,7 @@
     WRONG = {"a mistake": Wrong({"function": SOURCE}, points, task, check, words)}
 """
 
+import ast
 import importlib
 import pkgutil
 from typing import NamedTuple
@@ -33,3 +34,13 @@ MODULES = {
 }
 RIGHT = {name: module.RIGHT for name, module in MODULES.items()}
 WRONG = {name: module.WRONG for name, module in MODULES.items()}
+
+
+def replaced(source, **functions):
+    """Return a script in which some functions are defined otherwise, as a wrong answer is."""
+    lines = source.split("\n")
+    found = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
+    for name in sorted(functions, key=lambda name: -found[name].lineno):
+        node = found[name]
+        lines[node.lineno - 1 : node.end_lineno] = functions[name].strip("\n").split("\n")
+    return "\n".join(lines)

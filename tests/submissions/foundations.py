@@ -54,6 +54,11 @@ def bounded_table(records, kinds, epsilon, rng):
     each = epsilon / len(kinds)
     return [bounded_count([r == kind for r in records], each, rng) for kind in kinds]
 """
+KINDS_THAT_OCCUR = """
+def bounded_table(records, kinds, epsilon, rng):
+    there = [kind for kind in kinds if kind in records]
+    return [bounded_count([r == kind for r in records], epsilon / 2, rng) for kind in there]
+"""
 
 SECRETS = ["epsilon / 2", "abs(np.log(p / q))"]
 CHANGED = {"epsilon": 0.5, "kinds": ["a", "b", "c"]}
@@ -77,5 +82,8 @@ WRONG = {
     "a sign for zero": Wrong({"bounded_count": SIGNED}, 9, 3, "privacy", "as +0 and -0"),
     "a share for each count": Wrong(
         {"bounded_table": SHARED_AMONG_ALL}, 9, 4, "distribution", "divide by 2"
+    ),
+    "kinds that occur": Wrong(
+        {"bounded_table": KINDS_THAT_OCCUR}, 9, 4, "shape", "which kinds occur is private"
     ),
 }

@@ -54,6 +54,12 @@ def release_found(records, epsilon, beta, rng):
     smaller = min(len(scores), len(records) - len(scores))
     return share + noise_scale(smaller, epsilon, beta) * rng.standard_cauchy()
 """
+UNDEFINED = """
+def release_found(records, epsilon, beta, rng):
+    scores = [score for label, score in records if label == 1]
+    share = sum(score >= 0.5 for score in scores) / len(scores)
+    return share + noise_scale(len(scores), epsilon, beta) * rng.standard_cauchy()
+"""
 GAUSSIAN_REACH = """
 def interval(released, at_least, epsilon, beta, confidence):
     from scipy import stats
@@ -80,6 +86,7 @@ WRONG = {
     "the smaller class for the share of the ill": Wrong(
         {"release_found": BY_THE_SMALLER}, 10, 4, "distribution", "number of the ill"
     ),
+    "a division by zero": Wrong({"release_found": UNDEFINED}, 10, 4, "run", "ZeroDivision"),
     "the reach of Gaussian noise": Wrong(
         {"interval": GAUSSIAN_REACH}, 10, 5, "answer", "much further"
     ),
