@@ -7,7 +7,6 @@ folder whose grader runs outside of the students' notebooks, and ``gradescope/NA
 autograder for Gradescope. The programs in them are those of the folder ``classroom``.
 """
 
-import ast
 import re
 import shutil
 import sys
@@ -23,23 +22,16 @@ GIVEN = Path(__file__).parent / "classroom"
 PROGRAMS = {"run_autograder", "setup.sh"}
 
 
-def functions(cell):
-    """Return the names of the functions that a code cell defines."""
-    return [n.name for n in ast.parse(cell["source"]).body if isinstance(n, ast.FunctionDef)]
-
-
 def for_nbgrader(book):
-    """Return a source for nbgrader, where a cell is worth the points of its functions."""
+    """Return a source for nbgrader, where a cell is worth the points of its one function."""
     tasks, book = grading.tasks(book), grading.untested(book)
     for cell in refresh.code_cells(book):
         if not grading.SOLUTION.search(cell["source"]):
             continue
-        defined = functions(cell)
-        asked = [task for task in tasks if task.function in defined]
-        name = "-".join(dict.fromkeys(task.function for task in asked)) or cell["id"]
-        marks = {"schema_version": 3, "solution": True, "locked": False, "task": False}
-        marks |= {"grade": bool(asked), "grade_id": name}
-        marks |= {"points": sum(task.points for task in asked)} if asked else {}
+        asked = [task for task in tasks if f"def {task.function}(" in cell["source"]]
+        [name] = {task.function for task in asked}
+        marks = {"schema_version": 3, "grade": True, "solution": True, "locked": False}
+        marks |= {"task": False, "grade_id": name, "points": sum(task.points for task in asked)}
         cell["metadata"]["nbgrader"] = marks
         cell["source"] = re.sub("# (BEGIN|END) SOLUTION", r"### \1 SOLUTION", cell["source"])
     return book

@@ -35,7 +35,7 @@ def write(gradebook, name, student, found):
     gradebook.update_or_create_student(student)
     gradebook.update_or_create_submission(name, student)
     for grade in gradebook.find_submission_notebook(name, name, student).grades:
-        here = [verdict for verdict in found if verdict[0] in grade.name.split("-")]
+        here = [verdict for verdict in found if verdict[0] == grade.name]
         grade.manual_score = sum(points for _, points, _ in here)
         grade.needs_manual_grade = False
         comment = gradebook.find_comment(grade.name, name, name, student)
