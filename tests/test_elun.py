@@ -102,6 +102,8 @@ def test_extremes_have_their_limits():
     assert expected_logistic_loss(-1e308, 1.0) == 1e308
     assert expected_logistic_loss(1e308, 1.0) == 0
     assert expected_logistic_loss([[0.0], [1.0]], [1.0, 2.0, 3.0]).shape == (2, 3)
+    with pytest.raises(ValueError, match="noise_scale must fit the margins"):
+        expected_logistic_loss([0.0, 1.0], [1.0, 2.0, 3.0])
 
 
 # sigma, scale of the noise, the best weight and its loss, and the loss at the noise-free optimum.
@@ -1010,7 +1012,7 @@ def test_a_record_that_is_no_number_is_refused(bad):
 def test_a_record_of_another_kind_is_refused_without_being_quoted(bad):
     values = np.empty((2, 1), dtype=object)
     values[:, 0] = [1.0, bad]
-    for x in (values, pd.DataFrame(values)):
+    for x in (values, pd.DataFrame(values), np.array([["1"], ["2"]])):
         with pytest.raises(TypeError, match="X must hold numbers") as refusal:
             model_of(1.0).fit(x, [0, 1])
         assert "absinthe" not in str(refusal.value)
