@@ -61,7 +61,7 @@ mutants: $(READY) ## plant each bug of tests/mutants (NAME=pate: of one list; PA
 	@$(PYTHON) tests/mutants/run.py $(NAME) $(if $(PART),--part $(PART))
 
 browser: $(READY) ## install the browsers and what their tests need, and bubblewrap (Debian; needs root)
-	@command -v chromium bwrap >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium bubblewrap; }
+	@{ command -v chromium && command -v bwrap; } >/dev/null || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium bubblewrap; }
 	@command -v firefox-esr firefox >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y firefox-esr \
 		|| echo "Firefox could not be installed: its tests will be skipped."
 	$(PYTHON) -m pip install --editable '.[browser]' --constraint constraints.txt

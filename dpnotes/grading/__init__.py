@@ -11,7 +11,7 @@ is stated.
 """
 
 from dpnotes.grading._grade import Grades, Verdict, grade
-from dpnotes.grading._process import MechanismRaised, in_a_process
+from dpnotes.grading._sandbox import MechanismRaised, in_a_process
 from dpnotes.grading._task import Task
 
 __all__ = ["Grades", "MechanismRaised", "Task", "Verdict", "grade", "in_a_process"]

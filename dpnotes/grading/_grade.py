@@ -11,10 +11,10 @@ import numpy as np
 
 from dpnotes._checks import check_choice, check_probability, check_rng
 from dpnotes.audit._lower_bound import largest_certifiable_epsilon
-from dpnotes.grading._judge import judged
-from dpnotes.grading._sandbox import collected
-from dpnotes.grading._task import Runs, Task, job_of
-from dpnotes.release import _require_list as listed
+from dpnotes.grading._judge import Level, judge_runs
+from dpnotes.grading._sandbox import choose_isolation, collect_outputs
+from dpnotes.grading._task import Runs, Task, plan_calls
+from dpnotes.release import _require_list
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +40,7 @@ class Grades(NamedTuple):
     """The verdicts on a submission, as `grade` returns them.
 
     A right submission has all its points with a probability of at least `confidence`. `isolation`
-    is how far the submission was shut in: "namespaces" or "process".
+    is how far the submission was shut in: "namespaces" (by bubblewrap) or "process".
     """
 
     verdicts: tuple[Verdict, ...]
@@ -96,8 +96,8 @@ def grade(
         Files and folders that the submission is not to see, where it runs in namespaces: the hidden
         tests, other people's submissions. What a task blocks is hidden as well.
     isolation : str, default "best"
-        "namespaces" where the system allows them and a process elsewhere ("best"), one or the
-        other.
+        "namespaces" where bubblewrap (bwrap) is installed and works, and a "process"
+        elsewhere ("best"), or one of the two.
     rng : numpy.random.Generator, int or None
         Decides the seeds and the order of the runs. A seed that submissions can know tells them
         which runs there will be; leave it out for grades that count.
@@ -116,16 +116,17 @@ def grade(
     FileNotFoundError
         If the path leads nowhere.
     NotImplementedError
-        If namespaces are asked of a system without them.
+        If namespaces are asked for and bubblewrap is not there or not allowed to make them.
 
     Notes
     -----
     For each task the submission is loaded in a process of its own, anew. There it is run `trials`
     times on each data set, in random order and each time with a generator of its own seed, and what
     it returns is stored: None, booleans, numbers, texts, and lists, tuples, dicts and arrays of
-    them, of exactly these types. Where the types of a mechanism's outputs differ, values count: 1,
-    True, 1.0 and numpy's 1 are one output, as are a list, a tuple and an array of the same numbers,
-    and dicts in any order. A loss and a statistic get what was returned, as it was. All
+    them, of exactly these types, and a dataclass as the dict of its fields. Where the types of a
+    mechanism's outputs differ, values count: 1, True, 1.0 and numpy's 1 are one output, as are a
+    list, a tuple and an array of the same numbers, and dicts in any order. A loss and a statistic
+    get what was returned, as it was. All
     judging is done afterwards, on what was stored. So there is nothing that a submission could
     patch: an answer that it forges is what its function returned.
 
@@ -141,10 +142,10 @@ def grade(
     (Bonferroni's inequality). Nothing is approximated, so a right submission loses a point with a
     probability of at most 1 - confidence, if its runs are independent of each other.
 
-    *What stops whom.* On a Linux that allows user namespaces, a submission has no network, sees no
+    *What stops whom.* In the namespaces that bubblewrap makes, a submission has no network, sees no
     other process, writes nothing but in a folder that vanishes, does not see what is hidden, and
     has no rights to undo that; its time, its processor time and the memory of a process are
-    limited. On macOS and where namespaces are forbidden, it is a process with limits that has your
+    limited. On macOS and where bubblewrap does not work, it is a process with limits that has your
     rights: it can read and write files, use the network and import what it finds on the disk. On
     Windows only its time is limited. Nowhere is it stopped from reading what is not hidden, from
     attacking the kernel, from using up the machine with many processes until its time is over,
@@ -166,8 +167,8 @@ def grade(
     >>> verdict.sentence.partition(". ")[2]
     'Divide by the sum of all categories.'
     """
-    cells = _cells(submission)
-    tasks = listed("tasks", tasks)
+    cells = _read_cells(submission)
+    tasks = _require_list("tasks", tasks)
     if not tasks:
         raise ValueError("tasks must hold at least one task, got none")
     for task in tasks:
@@ -175,27 +176,30 @@ def grade(
             raise TypeError(f"tasks must be of type Task, got {type(task).__name__}")
     confidence = check_probability("confidence", confidence)
     check_choice("isolation", isolation, _ISOLATIONS)
-    places = tuple(map(_place, listed("hidden", hidden)))
+    hidden = [_check_path(place) for place in _require_list("hidden", hidden)]
     rng = check_rng(rng)
-    share = (1 - confidence) / max(1, sum(task.tests for task in tasks))
+    level = Level((1 - confidence) / max(1, sum(task.tests for task in tasks)), confidence)
     for task in tasks:
-        _check_trials(task, share)
-    verdicts, reached, endless, waited = [], [], None, 0.0
+        _check_trials(task, level.share)
+    isolation = choose_isolation(isolation)
+    verdicts, endless, waited = [], None, 0.0
     for task in tasks:
-        job = job_of(task, cells, rng, hidden=places, isolation=isolation)
+        plan = plan_calls(task, rng)
         # Cells that did not end would take as long again for each task.
-        stored = endless if endless and task.seconds <= waited else collected(job)
+        if endless and task.seconds <= waited:
+            stored = endless
+        else:
+            stored = collect_outputs(task, cells, plan, hidden, isolation)
         if stored.is_endless:
             endless, waited = stored, max(waited, task.seconds)
-        check, sentence = judged(task, Runs(task, job, stored), share, confidence, rng)
+        runs = Runs(task, plan, stored.outputs, stored.fault)
+        check, sentence = judge_runs(task, runs, level, rng)
         points = task.points if check == "passed" else 0.0
         verdicts.append(Verdict(task.function, points, task.points, check, sentence))
-        reached.append(stored.isolation)
-    # The weaker of the two comes later in the alphabet.
-    return Grades(tuple(verdicts), confidence, max(reached))
+    return Grades(tuple(verdicts), confidence, isolation)
 
 
-def _place(place: str | os.PathLike) -> str:
+def _check_path(place: str | os.PathLike) -> str:
     if not isinstance(place, str | os.PathLike):
         raise TypeError(f"hidden must hold paths, got {type(place).__name__}")
     return os.fspath(place)
@@ -212,7 +216,7 @@ def _check_trials(task: Task, share: float) -> None:
         )
 
 
-def _cells(submission: str | os.PathLike) -> list[str]:
+def _read_cells(submission: str | os.PathLike) -> list[str]:
     """Return the parts of a submission, each to be run whatever became of the one before."""
     if isinstance(submission, str):
         return [submission]
@@ -227,11 +231,11 @@ def _cells(submission: str | os.PathLike) -> list[str]:
         cells = json.loads(text)["cells"]
         sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"submission must be a notebook, and {_seen(text)}") from error
-    return [_without_magic(source) for source in sources]
+        raise ValueError(f"submission must be a notebook, and {_describe_file(text)}") from error
+    return [_drop_magic(source) for source in sources]
 
 
-def _seen(text: str) -> str:
+def _describe_file(text: str) -> str:
     """Return what a file is that is no notebook, as far as its first letters tell."""
     start = text.lstrip()[:100].lower()
     if not start:
@@ -243,7 +247,7 @@ def _seen(text: str) -> str:
     return "it cannot be read as one"
 
 
-def _without_magic(source: str) -> str:
+def _drop_magic(source: str) -> str:
     try:
         ast.parse(source)
     except (SyntaxError, ValueError):

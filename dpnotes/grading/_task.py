@@ -2,16 +2,14 @@
 
 import dataclasses
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from dpnotes._checks import check_choice, check_flag, check_integer, check_probability, check_real
-from dpnotes.audit._neighbours import make_copier as copier
+from dpnotes.audit._neighbours import make_copier
 from dpnotes.audit._report import check_pairs
-from dpnotes.grading._sandbox import Job, Stored
-from dpnotes.release import _quote_value as shown
-from dpnotes.release import _require_list as listed
+from dpnotes.release import _quote_value, _require_list
 
 CHECKS = ("run", "answer", "shape", "rng", "privacy", "distribution", "usefulness")
 _REPEATED = 16  # runs on each data set that are made twice
@@ -116,7 +114,7 @@ class Task:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, and keep all of it as plain values."""
-        pairs = listed("pairs", self.pairs)
+        pairs = _require_list("pairs", self.pairs)
         kept = {
             "points": _at_least_0("points", self.points),
             "tolerance": _at_least_0("tolerance", self.tolerance),
@@ -130,13 +128,13 @@ class Task:
                 "seconds", self.seconds, low=0.0, low_open=True, allowed="a positive number"
             ),
             "memory": check_integer("memory", self.memory, low=2**28),
-            "answers": tuple(map(_check_answer, listed("answers", self.answers))),
+            "answers": tuple(map(_check_answer, _require_list("answers", self.answers))),
             "pairs": tuple(check_pairs(pairs)) if pairs else (),
-            "data": tuple(listed("data", self.data)),
-            "blocked": tuple(_check_names("blocked", listed("blocked", self.blocked))),
+            "data": tuple(_require_list("data", self.data)),
+            "blocked": tuple(_check_names("blocked", _require_list("blocked", self.blocked))),
         }
         for data in kept["data"]:
-            copier("data", data)
+            make_copier("data", data)
         if self.epsilon is not None:
             kept["epsilon"] = _at_least_0("epsilon", self.epsilon)
         _check_names("function", [self.function])
@@ -153,7 +151,9 @@ class Task:
         for check, sentence in kept["causes"].items():
             check_choice("causes", check, CHECKS)
             if not isinstance(sentence, str):
-                raise TypeError(f"causes must map checks to sentences, got {shown(sentence)}")
+                raise TypeError(
+                    f"causes must map checks to sentences, got {_quote_value(sentence)}"
+                )
         if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):
             raise TypeError("shape must be a tuple, a function of the data set or None")
         for name, value in kept.items():
@@ -181,57 +181,67 @@ class Task:
 
 
 class Runs:
-    """The outputs of a submission, by data set, as they were stored."""
+    """What came of a submission: `answers` of a function without randomness, or `outputs`.
 
-    def __init__(self, task: Task, job: Job, stored: Stored) -> None:
-        self.fault = stored.fault
-        self.data_sets = task.data_sets
+    `outputs` are those on each of the `data_sets`, and `repeated` holds (place of the data set,
+    output, output of a second run with the same seed). A `fault` says why there are none.
+    """
+
+    def __init__(
+        self, task: Task, plan: list[tuple[int, int | None]], stored: list, fault: str = ""
+    ) -> None:
+        self.fault, self.data_sets = fault, task.data_sets
         self._places = {pickle.dumps(d, protocol=5): p for p, d in enumerate(self.data_sets)}
         self.outputs: list[list] = [[] for _ in self.data_sets]
         self.repeated: list[tuple[int, object, object]] = []
-        self.answers = stored.outputs if task.answers else []
-        if task.answers or stored.fault:
+        self.answers = stored if task.answers else []
+        if task.answers or fault:
             return
         once: dict[tuple, object] = {}
-        for call, output in zip(job.plan, stored.outputs, strict=True):
+        for call, output in zip(plan, stored, strict=True):
             if call in once and call[1] is not None:
                 self.repeated.append((call[0], once[call], output))
             else:
                 once[call] = output
                 self.outputs[call[0]].append(output)
 
-    def of(self, data: object) -> list:
-        """Return the outputs on one data set."""
-        return self.outputs[self.place(data)]
+    @property
+    def by_data(self) -> Iterator[tuple[object, list]]:
+        """Each data set with the outputs on it."""
+        return zip(self.data_sets, self.outputs, strict=True)
+
+    @property
+    def all(self) -> list[list]:
+        """The answers, and the outputs on each data set."""
+        return [self.answers, *self.outputs]
 
     def place(self, data: object) -> int:
         """Return the place of a data set among all."""
         return self._places[pickle.dumps(data, protocol=5)]
 
 
-def job_of(task: Task, cells: list[str], rng: np.random.Generator, **options: object) -> Job:
-    """Return what a submission is to do for a task."""
-    limits = {"blocked": task.blocked, "seconds": task.seconds, "memory": task.memory}
+def list_inputs(task: Task) -> list[tuple[tuple, dict]]:
+    """Return what a submission is called with: (arguments, arguments by name)."""
+    given = [args for args, _ in task.answers] or [(data,) for data in task.data_sets]
+    return [(args, dict(task.arguments)) for args in given]
+
+
+def plan_calls(task: Task, rng: np.random.Generator) -> list[tuple[int, int | None]]:
+    """Return all calls as (place of its input, seed or None), in random order, some of them twice.
+
+    Answers are computed once each.
+    """
     if task.answers:
-        inputs = [(args, dict(task.arguments)) for args, _ in task.answers]
-        plan: list[tuple[int, int | None]] = [(place, None) for place in range(len(inputs))]
-    else:
-        inputs = [((data,), dict(task.arguments)) for data in task.data_sets]
-        plan = _plan(task, len(inputs), rng)
-    return Job(cells, task.function, inputs, plan, **limits, **options)
-
-
-def _plan(task: Task, inputs: int, rng: np.random.Generator) -> list[tuple[int, int | None]]:
-    """Return all runs in random order, some of them twice."""
+        return [(place, None) for place in range(len(task.answers))]
+    inputs = len(task.data_sets)
     if not task.uses_rng:
         calls = [(place, None) for place in range(inputs) for _ in range(task.trials)]
     else:
-        seeds = rng.integers(2**63, size=(inputs, task.trials)).tolist()
-        again = [seeds_of[:_REPEATED] for seeds_of in seeds]
+        drawn = rng.integers(2**63, size=(inputs, task.trials)).tolist()
         calls = [
             (place, seed)
-            for place, (all_seeds, some) in enumerate(zip(seeds, again, strict=True))
-            for seed in [*all_seeds, *some]
+            for place, seeds in enumerate(drawn)
+            for seed in [*seeds, *seeds[:_REPEATED]]
         ]
     return [calls[place] for place in rng.permutation(len(calls))]
 
@@ -245,7 +255,7 @@ def _check_names(name: str, values: list) -> list[str]:
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a name, got {type(value).__name__}")
         if not all(part.isidentifier() for part in value.split(".")):
-            raise ValueError(f"{name} must be a name of Python's, got {shown(value)}")
+            raise ValueError(f"{name} must be a name of Python's, got {_quote_value(value)}")
     return values
 
 
@@ -258,5 +268,5 @@ def _check_mapping(name: str, value: Mapping) -> dict:
 def _check_answer(answer: Sequence) -> tuple[tuple, object]:
     if not isinstance(answer, tuple | list) or len(answer) != 2 or type(answer[0]) is not tuple:
         raise TypeError("answers must hold (tuple of arguments, right answer)")
-    copier("answers", answer[0])
+    make_copier("answers", answer[0])
     return tuple(answer)
