@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
-from dpnotes import _layers, randomized_response, training  # noqa: E402
+from dpnotes import randomized_response, training  # noqa: E402
 from dpnotes.symmetric_loss import (  # noqa: E402
     auc_risk,
     barrier_hinge_loss,
@@ -23,6 +23,7 @@ from dpnotes.training import (  # noqa: E402
     features,
     fit,
     linear,
+    networks,
     predict,
 )
 
@@ -251,7 +252,7 @@ def test_initial_weights_are_as_wide_as_those_of_torch():
 
 
 def test_dropout_silences_half_of_the_units_while_training_alone():
-    dropout = _layers.Dropout(torch.Generator().manual_seed(0))
+    dropout = networks.Dropout(torch.Generator().manual_seed(0))
     x = torch.ones(2, 50, 40)
     out = dropout(x)
     assert set(out.unique().tolist()) == {0.0, 2.0}

@@ -15,8 +15,9 @@ from torch import nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
-from dpnotes import _layers, datasets, pate
+from dpnotes import datasets, pate
 from dpnotes.experiments import _run
+from dpnotes.training import networks
 
 CLASSES = 10
 _MARGIN = 2  # pixels by which an image may move
@@ -168,14 +169,14 @@ def _convnet(runs: int, widths: Sequence, generator: torch.Generator, device: st
     """Build a network a run; it takes (n, runs, 28, 28) and gives scores (runs, n, 10)."""
     stages: list[nn.Module] = []
     for inputs, outputs in pairwise((1, *widths)):
-        convolution = _layers.Convolution(
+        convolution = networks.Convolution(
             runs, inputs, outputs, 3, generator, padding=1, biased=False
         )
         # Maxima come first: what follows then has a quarter of the numbers to read.
         stages += [convolution, nn.MaxPool2d(2), nn.BatchNorm2d(runs * outputs), nn.ReLU()]
     side = 28 >> len(widths)
-    scores = _layers.Linear(runs, widths[-1] * side**2, CLASSES, generator)
-    network = nn.Sequential(*stages, _layers.PerRun(runs), scores)
+    scores = networks.Linear(runs, widths[-1] * side**2, CLASSES, generator)
+    network = nn.Sequential(*stages, networks.PerRun(runs), scores)
     return network.to(device, memory_format=torch.channels_last)
 
 

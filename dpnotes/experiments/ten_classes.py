@@ -37,10 +37,10 @@ import torch
 from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
-from dpnotes._layers import Linear
 from dpnotes.experiments import _run
 from dpnotes.experiments._run import RunError, Unit
 from dpnotes.training.ensemble import make_optimizer, run_epoch
+from dpnotes.training.networks import Linear
 
 CLASSES = 10
 LOSSES = {
