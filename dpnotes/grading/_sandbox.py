@@ -40,7 +40,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 _SCRATCH = 2**26  # bytes of files, together and each
 _LARGEST = 2**26  # bytes of one message
 _MOST = 2**28  # bytes of all answers to a list of calls
-_PATIENCE = 10.0  # seconds for the interpreter to start, beside what the submission may take
+_PATIENCE = 60.0  # seconds for the interpreter to start, beside what the submission may take
 _ENDED = [("ended", "")]
 _UNREADABLE = "its process ended, or said what cannot be read"
 
