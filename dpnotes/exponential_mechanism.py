@@ -6,10 +6,11 @@ one person can change any utility. This costs at most epsilon, and nearly all of
 utilities. Where the sum of the weights does not depend on the data it costs half: on a column of
 labels it is randomized response, as `dpnotes.label_privacy` has it.
 
-Its relatives are here as well. `permute_and_flip` chooses better at the same cost. `release_median`
-is the mechanism on a public grid of answers. `above_threshold` is the sparse vector technique: it
-names the first of many counts that is large. Each has the exact distribution of its output beside
-it, so that `dpnotes.audit` can check it.
+Its relatives are here as well. `permute_and_flip` is never worse at the same parameter. At the same
+cost it is better on some tables and worse on others, and many choices by it cost more than by
+`sample`. `release_median` is the mechanism on a public grid of answers. `above_threshold` is the
+sparse vector technique: it names the first of many counts that is large. Each has the exact
+distribution of its output beside it, so that `dpnotes.audit` can check it.
 """
 
 import math
@@ -134,7 +135,7 @@ def permute_and_flip(
     size: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> int | np.ndarray:
-    """Draw the index of a candidate by permute-and-flip, which chooses better than `sample`.
+    """Draw the index of a candidate by permute-and-flip, for a choice that is made once.
 
     Parameters
     ----------
@@ -160,7 +161,9 @@ def permute_and_flip(
     probability exp(epsilon (u - best) / (2 sensitivity)); the first heads is the answer (McKenna
     and Sheldon, 2020). The best candidate always gets heads. It is private at epsilon, and its
     expected utility is at least that of the exponential mechanism with the same parameter. It is
-    report-noisy-max with exponential noise (Ding et al., 2021).
+    report-noisy-max with exponential noise (Ding et al., 2021). Its losses have a range of nearly
+    2 epsilon, where those of the exponential mechanism have epsilon. So for many choices `sample`
+    is the better one, and `accounting.compose_bounded_range` at epsilon is not for this one.
 
     The coins are exact; rounding their chances may cost up to 1e-12 more than epsilon. A draw
     costs O(k).
@@ -249,8 +252,8 @@ def release_median(
         The smallest and the largest answer, with low < high. They must be known in public, and not
         be read off the values.
     steps : int
-        The answers are low + i (high - low) / steps for i = 0 to steps; from 1 to 2**40. For whole
-        numbers from 0 to 120 take 120.
+        The answers are low + i (high - low) / steps for i = 0 to steps, rounded once to doubles;
+        from 1 to 2**40. For whole numbers from 0 to 120 take 120.
     rng : Generator, int or None
         Where the randomness comes from; None asks the system for a fresh start.
 
@@ -292,7 +295,7 @@ def release_median(
     [drawn] = draw_index(np.diff(ends) * weights, 1, rng)
     place = int(rng.integers(ends[drawn], ends[drawn + 1]))
     return Release(
-        min(low + (high - low) * (place / steps), high),
+        float(Fraction(low) + (Fraction(high) - Fraction(low)) * Fraction(place, steps)),
         epsilon,
         mechanism="exponential mechanism on a grid of answers",
         neighbours="one record replaced by another",
@@ -375,7 +378,8 @@ def above_threshold(
     noisy threshold is named (Dwork et al., 2009; Lyu, Su and Li, 2017). The cost is e1 + e2, and
     epsilon is divided so that the variance of a comparison is least: e2 / e1 is the cube root of 4,
     or 1 where `monotone`. The noise is on whole numbers and exact, and ends between 700 and 1,400
-    scales from 0, so that the promise has a delta, which is below 1e-300.
+    scales from 0, so that the promise has a delta of about exp(epsilon - 700): next to nothing,
+    unless epsilon itself is in the hundreds.
 
     Nothing but the place may leave: the noisy answer itself would need a budget of its own. To
     look for a further one, call this again on the answers behind, which costs epsilon again.

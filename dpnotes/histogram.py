@@ -110,8 +110,9 @@ def release_histogram(
 
     The coins are exact for odds that are rounded to doubles: half of epsilon is lowered by 1e-12,
     which is more than the rounding costs. Noise never comes from 700 to 1,400 scales on, where
-    exact noise would be with a probability below 1e-303: so the claim of epsilon alone holds up to
-    a delta of that size, times the number of categories.
+    exact noise would be with a probability below 1e-303. So the claim of epsilon alone holds up to
+    a delta of exp(epsilon / 2 - 700) times the number of categories: next to nothing, unless
+    epsilon itself is in the hundreds.
 
     `project_to_simplex` of `dpnotes.unary_encoding` moves the counts to the nearest that are not
     negative and sum to n, at no further cost.

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from laws import counts_fit, is_distributed_as, realised_distribution, softmax
-from scipy import integrate
+from scipy import integrate, optimize, stats
 
 from dpnotes import _coins, exponential_mechanism
-from dpnotes.audit import exact_epsilon
+from dpnotes.accounting import compose_bounded_range
+from dpnotes.audit import exact_delta, exact_epsilon
 from dpnotes.exponential_mechanism import (
     above_threshold,
     above_threshold_distribution,
@@ -481,6 +482,26 @@ def test_a_median_normalised_by_its_own_values_is_caught():
         return distribution
 
     assert exact_epsilon([over_the_range_of_the_values(v) for v in ([0, 2], [0, 3])]) == math.inf
+
+
+@pytest.mark.parametrize(("low", "high", "steps"), [(0, 110, 110), (-7, 1003, 1010), (1, 3, 10)])
+def test_the_median_is_a_point_of_the_grid_rounded_once(low, high, steps):
+    grid = [Fraction(low) + Fraction((high - low) * i, steps) for i in range(steps + 1)]
+    for point in grid[:: max(1, steps // 50)]:
+        options = {"low": low, "high": high, "steps": steps, "rng": 1}
+        assert release_median([float(point)] * 50, 100.0, **options).value == float(point)
+
+
+def test_many_choices_by_permute_and_flip_cost_more_than_by_the_exponential_mechanism():
+    """Two candidates that are one apart, and change places: a hundred draws on each data set."""
+
+    def cost(chances_of):
+        table = [stats.binom.pmf(range(101), 100, c) for _, c in chances_of([[0, 1], [1, 0]], 0.1)]
+        return optimize.brentq(lambda e: exact_delta(table, e) - 1e-5, 0.0, 10.0)
+
+    assert cost(permute_and_flip_distribution) == pytest.approx(4.1878, abs=1e-4)
+    assert cost(output_distribution) == pytest.approx(1.9681, abs=1e-4)
+    assert cost(output_distribution) <= float(compose_bounded_range(0.1, 100, 1e-5)) < 2
 
 
 def test_a_draw_of_the_median_follows_its_distribution():
