@@ -456,6 +456,7 @@ def test_parts_of_a_mixture_have_the_moments_of_projected_noise(dimension, nodes
 @given(score=st.floats(-800, 800), power=st.floats(-12, 4))
 @settings(max_examples=60)
 @example(score=0.0, power=0.0)
+@example(score=-1.5, power=0.0)
 def test_the_mean_over_an_interval_is_exact_to_a_few_roundings(score, power):
     half = 10**power
     mean, slope = (float(found) for found in solver.mean_over_interval(np.array(score), half))
