@@ -35,12 +35,12 @@ def recipes(cells):
     return found
 
 
-RECIPES = recipes(refresh.read(PAGE)["cells"])
+CELLS = refresh.read(PAGE)["cells"]
+TOP, RECIPES = CELLS[0]["source"], recipes(CELLS)
 
 
 def test_there_are_nine_and_the_table_at_the_top_leads_to_each():
-    top = refresh.read(PAGE)["cells"][0]["source"]
-    linked = re.findall(r"^\| \[.+?\]\(#([^)]+)\)", top, re.M)
+    linked = re.findall(r"^\| \[.+?\]\(#([^)]+)\)", TOP, re.M)
     anchors = [re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in RECIPES]
     assert len(linked) == 9
     assert linked == anchors
@@ -48,32 +48,20 @@ def test_there_are_nine_and_the_table_at_the_top_leads_to_each():
 
 @pytest.mark.parametrize("title", RECIPES)
 def test_a_recipe_is_one_short_cell_and_the_next_checks_what_it_claims(title):
-    kinds = [cell for cell in RECIPES[title] if cell["cell_type"] == "code"]
-    [shown, checked] = kinds
+    [shown, checked] = [cell for cell in RECIPES[title] if cell["cell_type"] == "code"]
     assert 0 < measure.visible_lines(shown) <= MOST_LINES
     assert measure.visible_lines(checked) == 0
-    claims = [
-        node for node in ast.walk(ast.parse(checked["source"])) if isinstance(node, ast.Assert)
-    ]
-    assert claims
-    assert not checked["outputs"] or all(
-        "scrapbook" in output.get("metadata", {}) for output in checked["outputs"]
-    )
+    nodes = ast.walk(ast.parse(checked["source"]))
+    assert any(isinstance(node, ast.Assert) for node in nodes)
+    assert all("scrapbook" in output.get("metadata", {}) for output in checked["outputs"])
 
 
 def test_what_a_recipe_calls_is_public_and_the_table_names_what_is_called():
-    top = refresh.read(PAGE)["cells"][0]["source"]
-    code = "\n".join(
-        cell["source"]
-        for cells in RECIPES.values()
-        for cell in cells
-        if cell["cell_type"] == "code" and measure.visible_lines(cell)
-    )
-    for module, name in re.findall(r"\| `(\w+)\.(\w+)[\w.]*` \|", top):
-        assert re.search(rf"\b{module}\b", code), module
-        assert re.search(rf"\b{name}\b", code), name
-    assert "import _" not in code
-    assert "._" not in code
+    cells = [cell for cells in RECIPES.values() for cell in cells if cell["cell_type"] == "code"]
+    code = "\n".join(cell["source"] for cell in cells if measure.visible_lines(cell))
+    for called in re.findall(r"\| `(\w+\.\w+)[\w.]*` \|", TOP):
+        assert {*called.split(".")} <= {*re.findall(r"\w+", code)}, called
+    assert not re.search(r"import _|\._", code)
 
 
 def drawn():

@@ -161,7 +161,7 @@ def pinned(sha256):
 )
 def test_what_cannot_be_fetched_is_told_in_time(monkeypatch, tmp_path, command, reason):
     monkeypatch.setitem(engine.COMMANDS, "pip", command)
-    monkeypatch.setitem(engine.SECONDS, "pip", 1)
+    monkeypatch.setitem(engine.SECONDS, "pip", 2)
     with pytest.raises(engine.UnavailableError, match=reason):
         engine.fetched(pinned("0" * 64), tmp_path)
 
