@@ -1,6 +1,7 @@
 """A page whose English has changed since it was translated says so, and nothing else does."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import translations
@@ -47,3 +48,12 @@ def test_a_page_that_does_not_say_what_it_translates_is_refused(root, text):
     (root / "book" / "zh" / "map.md").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"front matter|gone\.md, which book/ does not have"):
         translations.report(root)
+
+
+def test_a_page_that_is_behind_says_so_below_its_title_and_one_in_step_does_not(root):
+    app, source = SimpleNamespace(srcdir=root), [CHINESE]
+    translations.warn_readers(app, "book/zh/map", source)
+    assert source == [CHINESE]
+    (root / "book" / "map.md").write_text("# Another map\n")
+    translations.warn_readers(app, "book/zh/map", source)
+    assert source[0].index("# 标题") < source[0].index("](../map.md)") < source[0].index("一个问题")
