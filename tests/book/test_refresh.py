@@ -148,6 +148,7 @@ def test_a_forced_run_fails_where_a_picture_visibly_differs(write, tmp_path, cap
     assert "the picture of cell 2 has changed" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_what_nbval_finds_changed_is_run_again(write, tmp_path):
     pytest.importorskip("nbval")
     path = write(("print(1)",))
