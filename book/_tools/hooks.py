@@ -31,10 +31,17 @@ LISTEN = """document.addEventListener("DOMContentLoaded", () => {{
   }}
 }});
 """
+# The marks behind the numbers of an alt text, in the text of a notebook.
+ALT = re.compile(r'"alt": "(?:[^"\\]|\\.)*"')
 # What sphinx-thebe leaves in the text of a page.
 THEBE = re.compile(
     r"<script type=\"text/x-thebe-config\">.*?</script>|<script>kernelName = .*?</script>", re.S
 )
+
+
+def drop_marks(app, docname, source):
+    """Take the marks out of alt texts, where a comment would be read aloud."""
+    source[0] = ALT.sub(lambda found: re.sub(r"<!--.*?-->", "", found[0]), source[0])
 
 
 def drop_thebe(app, pagename, templatename, context, doctree):
@@ -102,6 +109,7 @@ def _hash(code):
 
 def setup(app):
     """Connect to Sphinx."""
+    app.connect("source-read", drop_marks)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("build-finished", forbid_inline_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

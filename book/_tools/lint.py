@@ -211,11 +211,16 @@ def answerable_quiz(page):
 
 
 def alt_texts(page):
-    """Every figure says in words what it shows."""
+    """Every figure says in words what it shows, with numbers that a cell keeps."""
+    numbers = refresh.numbers(page.cells)
     for number, cell in page.of_type("code"):
-        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt") or ""
+        alt = refresh.alt_of(cell)
         if _has_figure(cell) and len(alt) < 20:
             yield number, 1, "a figure without alt text (cell metadata mystnb.image.alt)"
+        for _, typed in prose.typed_numbers(alt):
+            yield number, 1, f"{typed} is typed into an alt text: keep it, or say it in words"
+        for _, message in marks.problems(alt, numbers):
+            yield number, 1, f"an alt text {message}; run `make refresh`"
 
 
 def _has_figure(cell):

@@ -95,6 +95,11 @@ def tags(cell):
     return set(cell.get("metadata", {}).get("tags", []))
 
 
+def alt_of(cell):
+    """Return what a cell says of its picture to those who do not see it; marks may stand in it."""
+    return cell.get("metadata", {}).get("mystnb", {}).get("image", {}).get("alt") or ""
+
+
 def code_cells(book):
     """Return a notebook's code cells in order."""
     return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
@@ -229,6 +234,8 @@ def written(cells):
     def write_anew(cell):
         text = "".join(cell["source"])
         if cell["cell_type"] != "markdown":
+            if alt := alt_of(cell):
+                cell["metadata"]["mystnb"]["image"]["alt"] = marks.written(alt, known)
             return cell
         is_foot = text.startswith(sources.HEADING)
         return {**cell, "source": foot if is_foot else marks.written(text, known)}

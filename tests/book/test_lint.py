@@ -22,13 +22,6 @@ def test_the_book_is_in_order():
     assert [str(problem) for problem in lint.check()] == []
 
 
-def test_half_of_the_core_pages_are_read_in_35_minutes():
-    minutes = sorted(
-        lint.measure.measure(each.cells).exact for each in lint.pages() if each.is_core
-    )
-    assert minutes[len(minutes) // 2] <= 35
-
-
 def test_every_entry_of_the_bibliography_leads_somewhere_and_no_two_to_one_place():
     entries = parse_file(str(refresh.BIBLIOGRAPHY), "bibtex").entries
     addresses = [sources.address(entry) or "" for entry in entries.values()]
@@ -160,7 +153,12 @@ PLANTED = {
     ),
     lint.alt_texts: (
         [page(picture(alt="A line that falls with the number of people.")), page(code())],
-        [page(picture()), page(picture(alt="a plot"))],
+        [
+            page(picture()),
+            page(picture(alt="a plot")),
+            page(picture(alt="A line that falls to 0.757 at the end.")),
+            page(kept("n"), picture(alt="A line that falls to 2<!-- n --> at the end.")),
+        ],
     ),
     lint.axis_labels: (
         [
