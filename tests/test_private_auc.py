@@ -1,5 +1,4 @@
 import dataclasses
-import decimal
 import itertools
 import math
 import os
@@ -41,7 +40,9 @@ from dpnotes.private_auc import (
 from dpnotes.private_auc.metrics import AP_TIES, AUC_TIES
 from dpnotes.private_auc.noise import laplace_scale, student_t_epsilon
 
-RELEASES = [release_auc, release_average_precision]
+METRIC_OF = {release_auc: auc, release_average_precision: average_precision}
+RELEASES = list(METRIC_OF)
+METRICS = private_auc.METRICS
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
 BETAS = [0.01, 0.05, 0.1, 1 / 6, 0.5, 2.0]
 
@@ -51,6 +52,12 @@ records = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=1,
 def columns(rows):
     labels, scores = zip(*rows, strict=True)
     return np.array(labels), np.array(scores, dtype=float)
+
+
+def make_noise(degrees, epsilon, metric="auc", delta=0.0):
+    """Return Student t noise, or with no degrees of freedom Laplace noise."""
+    family = {0: "laplace", 1: "cauchy"}.get(degrees, "student-t")
+    return MetricNoise(metric=metric, family=family, degrees=degrees, epsilon=epsilon, delta=delta)
 
 
 # The metrics by their definitions, pair by pair and threshold by threshold.
@@ -78,13 +85,7 @@ def precision_of_steps(rows, ties):
     return area
 
 
-@given(rows=records, ties=st.sampled_from(["half", "pessimistic"]))
-def test_the_auc_is_the_share_of_pairs_in_order(rows, ties):
-    if len({label for label, _ in rows}) == 2:
-        assert auc(*columns(rows), ties=ties) == float(auc_of_pairs(rows, ties))
-
-
-@pytest.mark.parametrize(("block", "sparse"), [(1, 99), (2, 1), (3, 99), (3, 0)])
+@pytest.mark.parametrize(("block", "sparse"), [(1 << 14, 8), (1, 99), (2, 1), (3, 0)])
 @given(rows=records, ties=st.sampled_from(AUC_TIES))
 def test_the_auc_is_exact_however_its_pairs_are_counted(block, sparse, rows, ties):
     with pytest.MonkeyPatch.context() as patch:
@@ -114,14 +115,6 @@ def test_by_default_both_metrics_are_scikit_learns(rows, offset):
             assert auc(labels, scores) == pytest.approx(expected, abs=1e-14)
 
 
-def test_where_no_score_is_shared_ties_do_not_matter():
-    rng = np.random.default_rng(0)
-    labels, scores = rng.integers(0, 2, 999), rng.normal(size=999)
-    assert auc(labels, scores) == auc(labels, scores, ties="pessimistic")
-    grouped, pessimistic = (average_precision(labels, scores, ties=t) for t in AP_TIES)
-    assert grouped == pessimistic
-
-
 def test_ten_thousand_million_pairs_are_counted_exactly():
     n = 100_000
     labels = np.repeat(np.array([0, 1], dtype=np.int8), n)
@@ -130,8 +123,9 @@ def test_ten_thousand_million_pairs_are_counted_exactly():
     assert auc(labels, scores) == float(Fraction(sum(2 * k + 1 for k in range(n // 2)), n * n) * 2)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "i1", "u1", "i8", "u8", ">i4"])
-@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f8", "longdouble", "i4", "u8", "bool"])
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("bool", "f2"), ("u1", ">f8"), (">i4", "longdouble"), ("i8", "u8")]
+)
 def test_the_type_of_labels_and_scores_does_not_matter(dtype, kind):
     labels, scores = np.array([0, 1, 1, 0, 1]), np.array([0, 1, 0, 1, 1])
     found = labels.astype(dtype), scores.astype(kind)
@@ -164,15 +158,6 @@ def test_without_noise_a_missing_class_is_an_error():
     with pytest.raises(ValueError, match="labels must hold a positive"):
         average_precision([0, 0], [0.1, 0.2])
     assert average_precision([1, 1], [0.1, 0.2]) == 1.0
-
-
-@pytest.mark.parametrize("function", [auc, average_precision])
-def test_weights_are_refused_by_name(function):
-    with pytest.raises(TypeError, match="sample_weight"):
-        function([0, 1], [0.1, 0.2], sample_weight=[1, 2])
-    for release in RELEASES:
-        with pytest.raises(TypeError, match="sample_weight"):
-            release([0, 1], [0.1, 0.2], 1.0, sample_weight=[1, 2])
 
 
 # Sensitivities, over all data sets. A data set is its levels of score from the highest down, each
@@ -220,6 +205,16 @@ def counts(levels):
     return tuple(sum(level[i] for level in levels) for i in (0, 1))
 
 
+def as_records(levels):
+    rows = [
+        (label, -i)
+        for i, (positives, negatives) in enumerate(levels)
+        for label, many in ((1, positives), (0, negatives))
+        for _ in range(many)
+    ]
+    return columns(rows)
+
+
 @cache
 def exact_auc(levels, ties, missing=Fraction(1, 2)):
     n, m = counts(levels)
@@ -262,13 +257,7 @@ def worst_changes(metric, n, with_ties, **options):
 
 def test_data_sets_by_levels_have_the_metrics_of_the_package():
     for levels in weak_orders(5):
-        rows = [
-            (label, -i)
-            for i, level in enumerate(levels)
-            for label in (0, 1)
-            for _ in range(level[1 - label])
-        ]
-        labels, scores = columns(rows)
+        labels, scores = as_records(levels)
         for ties in AUC_TIES:
             if 0 < labels.sum() < 5:
                 assert auc(labels, scores, ties=ties) == float(exact_auc(levels, ties))
@@ -352,13 +341,6 @@ def test_the_sensitivities_of_average_precision_are_their_sums():
     assert np.round(values, 6).tolist() == [0.583333, 0.422222, 0.361111, 0.320833, 0.214330]
 
 
-def test_the_most_that_a_ranking_can_change_may_be_less_than_the_sensitivity():
-    levels = tuple((int(label == "1"), int(label == "0")) for label in "001100"[::-1])
-    here = exact_auc(levels, "half")
-    changes = [abs(exact_auc(o, "half") - here) for o in neighbours(levels, ties=False)]
-    assert max(changes) == Fraction(5, 18) < Fraction(1, 2) == auc_local_sensitivity(2, 4)
-
-
 # Smoothness.
 
 
@@ -398,56 +380,48 @@ def test_between_neighbours_the_smooth_sensitivity_changes_by_a_factor_of_e_to_t
         assert np.all(np.array(both) >= [auc_local_sensitivity(k, n - k) for k in range(n + 1)])
 
 
-@pytest.mark.parametrize(
-    ("beta", "size"), [(0.01, 649), (0.05, 92), (0.1, 38), (1 / 6, 19), (0.5, 4)]
-)
-def test_from_a_size_on_the_smooth_sensitivity_is_the_local_one(beta, size):
-    assert auc_smooth_sensitivity(size, 9999, beta) == 1 / size
-    assert auc_smooth_sensitivity(size - 1, 9999, beta) > 1 / (size - 1)
-
-
-def test_a_missing_class_has_the_sensitivity_of_a_single_record():
-    for beta in BETAS:
-        assert auc_smooth_sensitivity(0, 9, beta) == auc_smooth_sensitivity(1, 9, beta) == 1.0
-        assert ap_smooth_sensitivity(0, beta) == ap_smooth_sensitivity(1, beta) == 1.0
-
-
 # Cauchy noise.
 
 
-def log_ratio(outputs, centre, scale, other, other_scale):
-    return stats.cauchy.logpdf(outputs, centre, scale) - stats.cauchy.logpdf(
-        outputs, other, other_scale
-    )
-
-
 @pytest.mark.claim("private_auc.cauchy_epsilon", kind="quadrature with a bound")
-@pytest.mark.claim("auc-thm-distance", kind="quadrature with a bound")
-@given(shift=st.floats(-3, 3), scale=st.floats(0.1, 9), other_scale=st.floats(0.1, 9))
-def test_the_loss_between_two_cauchy_laws_is_the_largest_log_ratio(shift, scale, other_scale):
-    exact = cauchy_epsilon(0.0, scale, shift, other_scale)
-    ratio = 1 + (shift**2 + (scale - other_scale) ** 2) / (2 * scale * other_scale)
-    assert exact == pytest.approx(math.acosh(ratio), abs=1e-7)
-    outputs = np.tan(np.linspace(-1.5707, 1.5707, 40_001))
-    found = np.abs(log_ratio(outputs, 0.0, scale, shift, other_scale)).max()
+@pytest.mark.claim("auc-thm-distance", "auc-thm-student", kind="quadrature with a bound")
+@given(
+    degrees=st.integers(1, 9),
+    shift=st.floats(-3, 3),
+    scale=st.floats(0.1, 9),
+    other_scale=st.floats(0.1, 9),
+)
+def test_the_loss_between_two_noises_is_the_largest_log_ratio(degrees, shift, scale, other_scale):
+    exact = student_t_epsilon(0.0, scale, shift, other_scale, degrees)
+    wide = np.tan(np.linspace(-1.57079, 1.57079, 20_001))
+    outputs = np.concatenate([scale * wide, shift + other_scale * wide])
+    here, there = stats.t(degrees, 0.0, scale), stats.t(degrees, shift, other_scale)
+    found = np.abs(here.logpdf(outputs) - there.logpdf(outputs)).max()
     assert found <= exact + 1e-9
-    assert found >= exact * (1 - 1e-4) - 1e-4
+    assert found >= exact * (1 - 1e-3) - 1e-3
+    ratio = 1 + (shift**2 + (scale - other_scale) ** 2) / (2 * scale * other_scale)
+    cauchy = cauchy_epsilon(0.0, scale, shift, other_scale)
+    assert cauchy == pytest.approx(math.acosh(ratio), abs=1e-7)
 
 
-def worst_loss(c, beta):
+def worst_loss(c, beta, degrees=1):
     """Return the largest loss of noise c S, over all values that a neighbour may have."""
-    ratios = np.exp(np.linspace(-beta, beta, 401))
-    return max(cauchy_epsilon(0.0, c, min(1.0, r), c * r) for r in ratios)
+    ratios = np.exp(np.linspace(-beta, beta, 201))
+    return max(student_t_epsilon(0.0, c, min(1.0, r), c * r, degrees) for r in ratios)
 
 
 @pytest.mark.claim("private_auc.cauchy_scale", kind="quadrature with a bound")
-@pytest.mark.claim("auc-thm-calibration", kind="quadrature with a bound")
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("share", [1e-6, 0.01, 0.3, 0.6, 0.9, 0.99])
-def test_the_exact_calibration_spends_all_of_epsilon_and_no_more(epsilon, share):
-    c = cauchy_scale(epsilon, share * epsilon)
-    assert worst_loss(c, share * epsilon) == pytest.approx(epsilon, rel=1e-9)
-    assert worst_loss(0.999 * c, share * epsilon) > epsilon * (1 + 1e-6)
+@pytest.mark.claim("private_auc.student_t_scale", kind="quadrature with a bound")
+@pytest.mark.claim("auc-thm-calibration", "auc-thm-student", kind="quadrature with a bound")
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 20.0])
+@pytest.mark.parametrize("degrees", [1, 2, 5, 9])
+@pytest.mark.parametrize("share", [1e-6, 0.3, 0.6, 0.99])
+def test_the_exact_calibration_spends_all_of_epsilon_and_no_more(epsilon, degrees, share):
+    beta = share * epsilon / degrees
+    c = student_t_scale(epsilon, beta, degrees)
+    assert degrees > 1 or c == cauchy_scale(epsilon, beta)
+    assert worst_loss(c, beta, degrees) == pytest.approx(epsilon, rel=1e-9)
+    assert worst_loss(0.999 * c, beta, degrees) > epsilon * (1 + 1e-6)
 
 
 @pytest.mark.claim("auc-thm-calibration", kind="chosen cases")
@@ -459,16 +433,11 @@ def test_the_exact_calibration_is_its_formula(epsilon):
         assert cauchy_scale(epsilon, beta) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_calibration_of_the_source_is_private_and_wasteful_at_any_epsilon(epsilon):
-    c = cauchy_scale(epsilon, epsilon / 6, calibration="nissim")
-    assert worst_loss(c, epsilon / 6) < 0.4 * epsilon
-
-
-def test_the_calibration_of_the_source_at_epsilon_1_is_private_at_less_than_a_quarter():
-    c = cauchy_scale(1.0, 1 / 6, calibration="nissim")
-    assert c == 6.0
-    assert worst_loss(c, 1 / 6) == pytest.approx(0.22614, abs=5e-6)
+def test_the_calibration_of_the_source_is_private_and_wasteful_at_any_epsilon():
+    for epsilon in EPSILONS:
+        c = cauchy_scale(epsilon, epsilon / 6, calibration="nissim")
+        assert worst_loss(c, epsilon / 6) < 0.4 * epsilon
+    assert worst_loss(6.0, 1 / 6) == pytest.approx(0.22614, abs=5e-6)
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 64.0, 65.0, 700.0, 1e300])
@@ -480,16 +449,12 @@ def test_the_noise_is_positive_and_finite_at_any_epsilon(epsilon):
     assert release_auc([0, 1], [1, 2], epsilon, rng=0).epsilon == epsilon
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 0.3, 0.7, 1.0, 2.0, 30.0])
-@pytest.mark.parametrize("guess", [1, 2, 3, 5, 20, 100, 3000, 10**7])
-@pytest.mark.parametrize("metric", private_auc.METRICS)
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 0.7, 2.0, 30.0])
+@pytest.mark.parametrize("guess", [1, 2, 5, 100, 3000, 10**7])
+@pytest.mark.parametrize("metric", METRICS)
 def test_no_other_beta_makes_the_noise_smaller_at_the_guess(epsilon, guess, metric):
     def noise(beta):
-        smooth = (
-            auc_smooth_sensitivity(guess, guess, beta)
-            if metric == "auc"
-            else ap_smooth_sensitivity(guess, beta)
-        )
+        smooth = private_auc.smooth_sensitivity(guess, beta, metric=metric)
         return math.log(cauchy_scale(epsilon, beta) * smooth)
 
     chosen = best_beta(epsilon, guess, metric=metric)
@@ -506,49 +471,16 @@ def test_beta_at_a_wrong_guess_is_as_large_as_it_may_be_for_nothing():
         assert cauchy_scale(epsilon, beta) == pytest.approx(1 / (2 * math.sinh(epsilon / 2)))
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "size", "gain"),
-    [
-        (1.0, 1, 6.25),
-        (1.0, 19, 6.25),
-        (1.0, 5, 16),
-        (0.1, 20, 12.5),
-        (0.1, 100, 104),
-        (0.1, 500, 6),
-    ],
-)
-def test_the_noise_is_several_times_smaller_than_that_of_the_source(epsilon, size, gain):
-    beta = best_beta(epsilon, size)
-    ours = cauchy_scale(epsilon, beta) * auc_smooth_sensitivity(size, size, beta)
-    theirs = 6 / epsilon * auc_smooth_sensitivity(size, size, epsilon / 6)
-    assert theirs / ours == pytest.approx(gain, rel=0.03)
+def test_the_noise_is_several_times_smaller_than_that_of_the_source():
+    gains = {(1.0, 1): 6.25, (1.0, 5): 16, (0.1, 20): 12.5, (0.1, 100): 104, (0.1, 500): 6}
+    for (epsilon, size), gain in gains.items():
+        beta = best_beta(epsilon, size)
+        ours = cauchy_scale(epsilon, beta) * auc_smooth_sensitivity(size, size, beta)
+        theirs = 6 / epsilon * auc_smooth_sensitivity(size, size, epsilon / 6)
+        assert theirs / ours == pytest.approx(gain, rel=0.03)
 
 
 # Student t noise.
-
-
-def student_t_log_ratio(outputs, degrees, centre, scale, other, other_scale):
-    return stats.t.logpdf(outputs, degrees, centre, scale) - stats.t.logpdf(
-        outputs, degrees, other, other_scale
-    )
-
-
-@pytest.mark.claim("auc-thm-student", kind="quadrature with a bound")
-@given(
-    degrees=st.integers(1, 9),
-    shift=st.floats(-3, 3),
-    scale=st.floats(0.1, 9),
-    other_scale=st.floats(0.1, 9),
-)
-def test_the_loss_between_two_student_t_distributions_is_the_largest_log_ratio(
-    degrees, shift, scale, other_scale
-):
-    exact = student_t_epsilon(0.0, scale, shift, other_scale, degrees)
-    wide = np.tan(np.linspace(-1.57079, 1.57079, 20_001))
-    outputs = np.concatenate([scale * wide, shift + other_scale * wide])
-    found = np.abs(student_t_log_ratio(outputs, degrees, 0.0, scale, shift, other_scale)).max()
-    assert found <= exact + 1e-9
-    assert found >= exact * (1 - 1e-3) - 1e-3
 
 
 def student_t_loss(apart, scale, other_scale, degrees):
@@ -585,42 +517,6 @@ def test_the_loss_has_its_digits_wherever_doubles_are(degrees, values, scales):
             assert found == [cauchy_epsilon(value, scale, o, other_scale) for o in values]
 
 
-def test_one_degree_of_freedom_is_cauchy_noise():
-    assert student_t_epsilon(0.2, 1.0, 1.0, 3.0, 1) == cauchy_epsilon(0.2, 1.0, 1.0, 3.0)
-    assert student_t_scale(1.0, 0.3, 1) == cauchy_scale(1.0, 0.3)
-
-
-@pytest.mark.claim("private_auc.student_t_scale", kind="quadrature with a bound")
-@pytest.mark.claim("auc-thm-student", kind="quadrature with a bound")
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("degrees", [2, 3, 4, 5, 9])
-@pytest.mark.parametrize("share", [1e-6, 0.01, 0.3, 0.6, 0.9, 0.99])
-def test_student_t_noise_spends_all_of_epsilon_and_no_more(epsilon, degrees, share):
-    beta = share * epsilon / degrees
-    c = student_t_scale(epsilon, beta, degrees)
-
-    def worst(c):
-        ratios = np.exp(np.linspace(-beta, beta, 201))
-        return max(student_t_epsilon(0.0, c, min(1.0, r), c * r, degrees) for r in ratios)
-
-    assert worst(c) == pytest.approx(epsilon, rel=1e-9)
-    assert worst(0.999 * c) > epsilon * (1 + 1e-6)
-
-
-def test_the_errors_of_student_t_noise_are_those_of_the_referee():
-    # Errors at 50, 95 and 99 % in units of 1 / (epsilon mu), at epsilon 1 and mu = 500.
-    beta = math.log(500) / 499 * 1.0001
-
-    def errors(degrees):
-        scale = student_t_scale(1.0, beta, degrees)
-        return [scale * stats.t(degrees).ppf((1 + p) / 2) for p in (0.5, 0.95, 0.99)]
-
-    assert errors(3) == pytest.approx([0.88, 3.7, 6.7], abs=0.05)
-    assert errors(2) == pytest.approx([0.85, 4.5, 10.3], abs=0.05)
-    cauchy = [cauchy_scale(1.0, 0.69) * stats.cauchy.ppf((1 + p) / 2) for p in (0.5, 0.95, 0.99)]
-    assert cauchy == pytest.approx([0.96, 12.2, 61.1], abs=0.05)
-
-
 # Laplace noise.
 
 
@@ -640,23 +536,15 @@ def hockey_stick(epsilon, scale, shift, other_scale):
         for a, b, f, g in zip(ends, ends[1:], values, values[1:], strict=False)
         if f * g < 0
     ]
-    edges = sorted({*ends.tolist(), *roots})
 
     def mass(a, b, centre, width):
-        a, b = (a - centre) / width, (b - centre) / width
-        return (
-            stats.laplace.cdf(b) - stats.laplace.cdf(a)
-            if b <= 0
-            else (
-                stats.laplace.sf(max(a, 0))
-                - stats.laplace.sf(b)
-                + (mass(a, 0, 0, 1) if a < 0 else 0)
-            )
-        )
+        # Both are on one side of the centre, and a tail keeps its digits.
+        near, away = sorted(np.abs(np.array([a, b]) - centre) / width)
+        return (math.exp(-near) - math.exp(-away)) / 2
 
     return sum(
         mass(a, b, 0.0, scale) - math.exp(epsilon) * mass(a, b, shift, other_scale)
-        for a, b in itertools.pairwise(edges)
+        for a, b in itertools.pairwise(sorted({*ends.tolist(), *roots}))
         if excess((a + b) / 2) > 0
     )
 
@@ -674,11 +562,6 @@ def test_laplace_noise_has_at_most_the_delta_that_it_states(epsilon, delta):
     for beta in (1e-6, 0.1 * steepest, 0.5 * steepest):
         c = laplace_scale(epsilon, delta, beta)
         assert worst_delta(epsilon, c, beta) <= delta * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0, 15.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.3, 0.9])
-def test_the_whole_of_delta_may_be_spent_on_large_noise(epsilon, delta):
     # The theorem of the chapter: l = log(1 / delta), where the first edition had log(2 / delta).
     beta = math.log1p(epsilon / 2 / max(1.0, -math.log(delta)))
     assert laplace_scale(epsilon, delta, beta) <= 2 / epsilon * (1 + 1e-12)
@@ -706,31 +589,23 @@ BOUNDS = {
     "auc": lambda k: 1 / max(k, 1),
     "average precision": lambda k: float(ap_bound(k)) if k < 60 else ap_local_sensitivity(k),
 }
-PLANS = [
-    {"family": "cauchy", "degrees": 1},
-    {"family": "student-t", "degrees": 2},
-    {"family": "student-t", "degrees": 3},
-    {"family": "student-t", "degrees": 5},
-]
 
 
 @pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
 @pytest.mark.claim("private_auc.release_auc", kind="chosen cases")
 @pytest.mark.claim("private_auc.release_average_precision", kind="chosen cases")
-@pytest.mark.parametrize("metric", private_auc.METRICS)
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.1, 0.5, 1.0, 3.0, 20.0, 64.0])
-def test_no_step_from_size_to_size_costs_more_than_epsilon(metric, plan, epsilon):
-    noise = MetricNoise(metric=metric, epsilon=epsilon, **plan)
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("degrees", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.5, 3.0, 64.0])
+def test_no_step_from_size_to_size_costs_more_than_epsilon(metric, degrees, epsilon):
+    noise = make_noise(degrees, epsilon, metric)
     sizes = [*range(1, 700), *range(64_000, 64_200), 10**6, 10**6 + 1]
     scales = {k: noise.scale(k) for k in sizes}
     worst = 0.0
     for k in sizes:
         change = BOUNDS[metric](k)
-        same = student_t_epsilon(0.0, scales[k], change, scales[k], noise.degrees)
-        worst = max(worst, same)
-        if k - 1 in scales:
-            step = student_t_epsilon(0.0, scales[k - 1], change, scales[k], noise.degrees)
+        for other in {k, k - 1} & scales.keys():
+            step = student_t_epsilon(0.0, scales[other], change, scales[k], degrees)
             worst = max(worst, step)
     assert worst <= epsilon
     # At the very first sizes already all of it is spent, but for what pays for rounding.
@@ -738,12 +613,12 @@ def test_no_step_from_size_to_size_costs_more_than_epsilon(metric, plan, epsilon
 
 
 @pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 0.01, 10.0])
-@pytest.mark.parametrize("degrees", [1, 2, 7, 50, 300, 1000])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 0.01, 10.0, 60.0])
+@pytest.mark.parametrize("degrees", [1, 3, 50, 1000])
 def test_no_rounding_of_scales_costs_more_than_epsilon_at_any_degrees(epsilon, degrees):
-    family = "student-t" if degrees > 1 else "cauchy"
-    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=epsilon)
+    noise = make_noise(degrees, epsilon)
     with mpmath.workdps(40):
+        assert student_t_loss(1.0, noise.scale(1), noise.scale(1), degrees) <= epsilon
         for k in [*range(2, 80), *range(64_000, 64_020)]:
             scales = noise.scale(k - 1), noise.scale(k)
             assert student_t_loss(mpmath.mpf(1) / k, *scales, degrees) <= epsilon
@@ -753,46 +628,20 @@ def test_no_rounding_of_scales_costs_more_than_epsilon_at_any_degrees(epsilon, d
 
 
 @pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 0.01, 10.0])
 @pytest.mark.parametrize("delta", [5e-324, 1e-100, 1e-6, 0.5])
-def test_no_rounding_of_scales_breaks_a_condition_of_laplace_noise(epsilon, delta):
-    noise = MetricNoise(metric="auc", family="laplace", degrees=0, epsilon=epsilon, delta=delta)
+def test_no_rounding_of_scales_breaks_a_condition_of_laplace_noise(metric, epsilon, delta):
+    noise = make_noise(0, epsilon, metric, delta)
     with mpmath.workdps(40):
+        assert mpmath.mpf(noise.scale(1)) * epsilon >= 1
         for k in [*range(2, 80), *range(64_000, 64_020)]:
             wide, narrow = mpmath.mpf(noise.scale(k - 1)), mpmath.mpf(noise.scale(k))
             rate = mpmath.log(wide / narrow)
-            needed = 1 / (k * narrow)
+            needed = BOUNDS[metric](k) / narrow
+            assert needed <= epsilon
             assert needed <= wide / narrow * (epsilon - rate)
             assert needed <= epsilon + rate + mpmath.log(delta) * mpmath.expm1(rate)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("delta", [1e-9, 0.1])
-def test_no_step_of_laplace_noise_spends_more_than_delta(epsilon, delta):
-    noise = MetricNoise(metric="auc", family="laplace", degrees=0, epsilon=epsilon, delta=delta)
-    for k in (1, 2, 3, 7, 20, 100, 1000):
-        narrow, wide = noise.scale(k), noise.scale(max(k - 1, 1))
-        for pair in ((narrow, wide), (wide, narrow), (narrow, narrow)):
-            assert hockey_stick(epsilon, pair[0], 1 / k, pair[1]) <= delta * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("metric", private_auc.METRICS)
-@pytest.mark.parametrize("delta", [1e-12, 1e-3])
-@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 20.0])
-def test_at_every_size_laplace_noise_keeps_its_conditions_with_something_left(
-    metric, delta, epsilon
-):
-    noise = MetricNoise(metric=metric, family="laplace", degrees=0, epsilon=epsilon, delta=delta)
-    # What is left covers the rounding of every double on the way.
-    spare = 1 + 2.0**-20
-    for sizes in (range(1, 400), range(64_000, 64_200)):
-        scales = np.array([noise.scale(k) for k in sizes])
-        needed = spare * np.array([BOUNDS[metric](k) for k in sizes])
-        rates = np.log(scales[:-1] / scales[1:])
-        wider = np.exp(rates) * (epsilon - rates)
-        narrower = epsilon + rates + math.log(delta) * np.expm1(rates)
-        assert np.all(scales * epsilon >= needed)
-        assert np.all(scales[1:] * np.minimum(wider, narrower) >= needed[1:])
 
 
 def smallest_cauchy_scales(epsilon, top):
@@ -809,19 +658,18 @@ def smallest_cauchy_scales(epsilon, top):
 @pytest.mark.claim("auc-thm-smallest", kind="chosen cases")
 @pytest.mark.parametrize("epsilon", [0.03, 0.1, 1.0, 5.0])
 def test_cauchy_noise_has_the_smallest_scale_of_all_at_every_size(epsilon):
-    noise = MetricNoise(metric="auc", family="cauchy", degrees=1, epsilon=epsilon)
+    noise = make_noise(1, epsilon)
     for size, least in enumerate(smallest_cauchy_scales(epsilon, 2000), 1):
         # From 64 on it falls in steps: less than a hundredth is lost.
         assert least <= noise.scale(size) <= (1.0001 if size < 64 else 1.01) * least
 
 
 @pytest.mark.claim("private_auc.smooth_sensitivity", kind="chosen cases")
-@pytest.mark.parametrize("metric", private_auc.METRICS)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("degrees", [1, 2, 3, 5])
 def test_no_smooth_sensitivity_has_less_noise_than_the_smallest_scale(metric, degrees):
     for epsilon in (0.05, 0.3, 1.0, 4.0):
-        family = "student-t" if degrees > 1 else "cauchy"
-        noise = MetricNoise(metric=metric, family=family, degrees=degrees, epsilon=epsilon)
+        noise = make_noise(degrees, epsilon, metric)
         for beta in epsilon / degrees * np.linspace(0.02, 0.98, 25):
             c = student_t_scale(epsilon, beta, degrees)
             for size in (1, 2, 5, 20, 70, 300, 4000):
@@ -845,8 +693,7 @@ def worst_loss_over_data_sets(n, scale_of, degrees):
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_no_two_data_sets_of_up_to_six_records_lose_more_than_epsilon(degrees, epsilon):
-    family = "student-t" if degrees > 1 else "cauchy"
-    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=epsilon)
+    noise = make_noise(degrees, epsilon)
     for n in (1, 2, 3, 4, 5, 6) if epsilon == 1.0 else (4, 5):
         assert worst_loss_over_data_sets(n, noise.scale, degrees) <= epsilon
 
@@ -854,8 +701,7 @@ def test_no_two_data_sets_of_up_to_six_records_lose_more_than_epsilon(degrees, e
 @pytest.mark.parametrize("degrees", [1, 3, 5])
 def test_broken_copies_lose_more_than_epsilon_between_some_data_sets(degrees):
     epsilon = 0.5
-    family = "student-t" if degrees > 1 else "cauchy"
-    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=epsilon)
+    noise = make_noise(degrees, epsilon)
     steep = 1.05 * epsilon / degrees
     broken = {
         "a smaller scale": lambda k: 0.99 * noise.scale(k),
@@ -866,33 +712,7 @@ def test_broken_copies_lose_more_than_epsilon_between_some_data_sets(degrees):
         assert worst_loss_over_data_sets(5, scale_of, degrees) > epsilon * (1 + 1e-3)
 
 
-def test_rounding_is_paid_for_at_every_epsilon():
-    for epsilon in np.geomspace(1e-9, 60, 60).tolist():
-        for degrees in (1, 3, 5):
-            family = "student-t" if degrees > 1 else "cauchy"
-            noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=epsilon)
-            scale = decimal.Decimal(noise.scale(1)) * (1 + decimal.Decimal(2) ** -20)
-            # At equal scales the loss is (v + 1) arsinh(1 / (2 sqrt(v) scale)); with 50 digits.
-            with decimal.localcontext(decimal.Context(prec=50)):
-                growth = (decimal.Decimal(epsilon) / (degrees + 1)).exp()
-                ratio = (growth - 1 / growth) * decimal.Decimal(degrees).sqrt() * scale
-            assert 1 <= ratio < 1 + 1e-5 * max(1, epsilon)
-
-
 # The choice of a family.
-
-
-def error_of_best(n, epsilon, size, **options):
-    plans = [
-        MetricNoise(
-            metric=options.get("metric", "auc"),
-            family="student-t" if v > 1 else "cauchy",
-            degrees=v,
-            epsilon=epsilon,
-        )
-        for v in range(1, 12)
-    ]
-    return min(plan.error(size) for plan in plans)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
@@ -900,14 +720,15 @@ def test_with_a_guess_no_family_has_a_smaller_error_there(epsilon):
     for guess in (1, 10, 100, 1000, 50_000):
         chosen = choose_noise(10**5, epsilon, guess=guess)
         # More than five degrees of freedom are never better by more than a hundredth.
-        assert chosen.error(guess) <= 1.01 * error_of_best(10**5, epsilon, guess)
+        least = min(make_noise(v, epsilon).error(guess) for v in range(1, 12))
+        assert chosen.error(guess) <= 1.01 * least
         laplace = choose_noise(10**5, epsilon, guess=guess, delta=1e-6, noise="laplace")
         either = choose_noise(10**5, epsilon, guess=guess, delta=1e-6)
         assert either.error(guess) == min(chosen.error(guess), laplace.error(guess))
         assert either.delta in (0.0, 1e-6)
 
 
-@pytest.mark.parametrize("metric", private_auc.METRICS)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("epsilon", [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
 def test_without_a_guess_the_error_is_at_most_a_twentieth_above_that_of_a_right_guess(
     metric, epsilon
@@ -927,13 +748,6 @@ def test_the_records_that_an_error_of_a_hundredth_takes():
         assert noise.error(int(370 / epsilon)) <= 0.01 < noise.error(int(330 / epsilon))
         cauchy = choose_noise(10**6, epsilon, noise="cauchy")
         assert cauchy.error(int(1150 / epsilon)) > 0.01
-
-
-def test_laplace_noise_is_the_best_for_large_classes_if_a_delta_may_be_spent():
-    noise = choose_noise(10**5, 1.0, delta=1e-6, guess=20_000)
-    assert (noise.family, noise.delta) == ("laplace", 1e-6)
-    assert noise.error(20_000) * 20_000 == pytest.approx(math.log(20), rel=0.02)
-    assert choose_noise(10**5, 1.0, delta=1e-6, guess=20).delta == 0.0
 
 
 def test_noise_is_refused_that_does_not_fit_together():
@@ -970,7 +784,7 @@ def test_a_release_says_what_was_spent_and_not_what_was_allowed():
 def test_no_epsilon_is_too_large(function, options):
     for epsilon in (1e20, 1e300, 1.7e308):
         released = function(LABELS, SCORES, epsilon, rng=0, **options)
-        truth = (auc if function is release_auc else average_precision)(LABELS, SCORES)
+        truth = METRIC_OF[function](LABELS, SCORES)
         assert (float(released), released.epsilon) == (pytest.approx(truth, abs=1e-8), epsilon)
         # However little noise, the heaviest tails are still drawn from: nothing is impossible.
         assert released.noise.scale(40) * 2.0**200 > 1
@@ -990,20 +804,10 @@ EVERY_NOISE = [
 ]
 
 
-def as_records(levels):
-    rows = [
-        (label, -i)
-        for i, (positives, negatives) in enumerate(levels)
-        for label, many in ((1, positives), (0, negatives))
-        for _ in range(many)
-    ]
-    return columns(rows)
-
-
 @pytest.mark.claim("private_auc.release_auc", kind="quadrature with a bound")
 @pytest.mark.claim("private_auc.release_average_precision", kind="quadrature with a bound")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("metric", private_auc.METRICS)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(
     "options",
     [{}, {"calibration": "nissim"}, {"noise": "cauchy"}, {"noise": "student-t"}, {"guess": 1}],
@@ -1047,7 +851,7 @@ def distribution_of(release, truth, margin=1.0):
 def test_released_values_have_the_distribution_of_the_stated_noise(function, options):
     rng = np.random.default_rng(3)
     drawn = [function(LABELS, SCORES, 1.5, rng=rng, **options) for _ in range(1500)]
-    truth = (auc if function is release_auc else average_precision)(LABELS, SCORES)
+    truth = METRIC_OF[function](LABELS, SCORES)
     stated = distribution_of(drawn[0], truth)
     inside = np.array([float(r) for r in drawn if 0 < float(r) < 1])
     low, high = stated.cdf([0, 1])
@@ -1065,11 +869,10 @@ def test_released_values_have_the_distribution_of_the_stated_noise(function, opt
 
 
 @pytest.mark.claim("private_auc.MetricNoise.draw", kind="simulation with its error")
-@pytest.mark.parametrize("family", ["cauchy", "student-t", "laplace"])
+@pytest.mark.parametrize("degrees", [1, 3, 0])
 @pytest.mark.parametrize("size", [1, 40])
-def test_the_noise_itself_has_the_distribution_of_its_family(family, size):
-    degrees, delta = {"cauchy": (1, 0.0), "student-t": (3, 0.0), "laplace": (0, 1e-6)}[family]
-    noise = MetricNoise(metric="auc", family=family, degrees=degrees, epsilon=1.5, delta=delta)
+def test_the_noise_itself_has_the_distribution_of_its_family(degrees, size):
+    noise = make_noise(degrees, 1.5, delta=0.0 if degrees else 1e-6)
     rng, scale = np.random.default_rng(4), noise.scale(size)
     stated = stats.t(degrees, 0, scale) if degrees else stats.laplace(0, scale)
     drawn = [float(noise.draw(size, rng)) for _ in range(3000)]
@@ -1094,16 +897,9 @@ def test_released_values_lie_on_a_grid_that_knows_only_public_numbers(function, 
 def test_at_a_large_epsilon_the_release_is_the_metric(function):
     rows = [(0, 1), (1, 1), (1, 2), (0, 0), (1, 0), (0, 2)]
     for ties in AUC_TIES if function is release_auc else AP_TIES:
-        metric = auc if function is release_auc else average_precision
         released = function(*columns(rows), 60.0, ties=ties, rng=0)
-        assert float(released) == pytest.approx(metric(*columns(rows), ties=ties), abs=1e-9)
-
-
-def test_the_same_seed_gives_the_same_release_and_no_seed_another():
-    for function in RELEASES:
-        first, second = (function(LABELS, SCORES, 1.0, rng=5) for _ in range(2))
-        assert first == second
-        assert len({float(function(LABELS, SCORES, 1.0)) for _ in range(9)}) > 1
+        truth = METRIC_OF[function](*columns(rows), ties=ties)
+        assert float(released) == pytest.approx(truth, abs=1e-9)
 
 
 # The audit.
@@ -1144,24 +940,12 @@ def test_the_audit_finds_most_of_epsilon_where_one_record_decides():
         pytest.param(2**53, 1e-6, marks=pytest.mark.full),
     ],
 )
-@pytest.mark.parametrize("metric", private_auc.METRICS)
+@pytest.mark.parametrize("metric", METRICS)
 def test_the_most_records_and_the_least_epsilon_have_a_noise(metric, n, epsilon):
     noise, least = choose_noise(n, epsilon, metric=metric), private_auc.metrics.METRIC[metric].bound
     for size in (n // 10**6, n // 1000, n // 2):
         one, other = noise.scale(size), noise.scale(size - 1)
         assert student_t_epsilon(0.0, one, least(size), other, noise.degrees) <= epsilon
-
-
-def test_noise_scaled_to_the_local_sensitivity_is_caught():
-    def broken(data, *, rng):
-        n = sum(data[0])
-        scale = cauchy_scale(0.2, 0.1) * auc_local_sensitivity(n, len(data[0]) - n)
-        return auc(*data) + scale * rng.standard_cauchy()
-
-    labels, scores = np.arange(12) < 6, np.arange(12)
-    # One record of the smaller class halves or doubles this noise.
-    assert audited(broken, (np.arange(12) < 1, scores), (np.arange(12) < 2, scores)) > 0.3
-    assert audited(broken, (labels, scores), (np.arange(12) < 5, scores)) < 0.2
 
 
 # No path tells how many positives there are.
@@ -1202,11 +986,16 @@ def test_an_interval_depends_on_the_released_value_and_public_numbers_only(funct
     intervals, messages = set(), set()
     for labels in every_labelling(4):
         released = function(labels, [1, 2, 3, 4], 2.0, rng=0)
-        with pytest.warns(UserWarning, match="next to nothing") as caught:
-            found = metric_interval(dataclasses.replace(released, value=0.6), at_least=1)
-        intervals.add(found)
-        messages.add(str(caught[0].message))
-    assert len(intervals) == len(messages) == 1
+        for value in (0.0, 0.6, 0.99):
+            with pytest.warns(UserWarning, match="next to nothing") as caught:
+                found = metric_interval(dataclasses.replace(released, value=value), at_least=1)
+            assert found.high - found.low >= 0.5
+            intervals.add(found)
+            messages.add(str(caught[0].message))
+    assert (len(intervals), len(messages)) == (3, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric_interval(release_auc(LABELS, SCORES, 2.0, rng=1), at_least=30)
 
 
 @pytest.mark.parametrize(
@@ -1236,12 +1025,14 @@ def test_without_a_class_the_release_is_centred_at_its_convention():
 # the coverage of many trials is that of their released values between the two.
 
 
-def thresholds(metric, n, epsilon, at_least, t, confidence):
-    """Return between which released values the interval holds t, and the noise."""
-    noise = choose_noise(n, epsilon, metric=metric, guess=at_least)
-    release = MetricRelease(
-        0.5, epsilon, mechanism="m", neighbours="n", n=n, noise=noise, guess=None
-    )
+def make_release(metric, n, epsilon, guess=None):
+    noise = choose_noise(n, epsilon, metric=metric, guess=guess)
+    words = {"mechanism": "noise", "neighbours": "one replaced"}
+    return MetricRelease(0.5, epsilon, n=n, noise=noise, guess=guess, **words)
+
+
+def thresholds(release, at_least, t, confidence):
+    """Return between which released values the interval holds t."""
     above, below = interval._tails(release, at_least)
     tail = (1 - confidence) / 2
 
@@ -1250,25 +1041,24 @@ def thresholds(metric, n, epsilon, at_least, t, confidence):
             return far
         return optimize.brentq(lambda value: exceeds(t, value) - tail, far, t, xtol=1e-10)
 
-    return end(below, 0.0), end(above, 1.0), noise
+    return end(below, 0.0), end(above, 1.0)
 
 
 def test_an_interval_holds_the_truths_whose_thresholds_enclose_the_release():
     for metric, size in (("auc", 90), ("average precision", 60)):
-        low, high, noise = thresholds(metric, 400, 4.0, size, 0.8, 0.95)
+        release = make_release(metric, 400, 4.0, size)
+        low, high = thresholds(release, size, 0.8, 0.95)
         for value in (low - 1e-4, low + 1e-4, high - 1e-4, high + 1e-4):
-            release = MetricRelease(
-                value, 4.0, mechanism="m", neighbours="n", n=400, noise=noise, guess=None
-            )
-            found = metric_interval(release, at_least=size)
+            found = metric_interval(dataclasses.replace(release, value=value), at_least=size)
             assert (found.low <= 0.8 <= found.high) == (low <= value <= high)
 
 
 def coverage(metric, samples, t, n, size, epsilon, confidence, rng):
     """Return how often intervals hold t, over samples of the metric with fresh noise on each."""
-    low, high, noise = thresholds(metric, n, epsilon, size, t, confidence)
-    scale = noise.scale(size)
-    released = np.clip(samples + scale * rng.standard_t(noise.degrees, samples.size), 0, 1)
+    release = make_release(metric, n, epsilon, size)
+    low, high = thresholds(release, size, t, confidence)
+    drawn = release.noise.scale(size) * rng.standard_t(release.noise.degrees, samples.size)
+    released = np.clip(samples + drawn, 0, 1)
     return np.mean((low <= released) & (released <= high))
 
 
@@ -1287,21 +1077,19 @@ def average_precisions(positives, negatives):
     return steps.sum(axis=1) / n
 
 
-def normal_scores(apart, decimals=None):
+def normal_scores(apart, decimals=9):
     def draw(rng, trials, n, m):
         scores = rng.normal(apart, 1, (trials, n)), rng.normal(0, 1, (trials, m))
-        return scores if decimals is None else tuple(part.round(decimals) for part in scores)
+        return [part.round(decimals) for part in scores]
 
     return draw
 
 
-def negatives_on_top(share, decimals=None):
+def negatives_on_top(share, decimals=9):
     """Draw negatives that are above all positives with some probability, and else below all."""
 
     def draw(rng, trials, n, m):
-        positives = rng.uniform(-1, 1, (trials, n))
-        if decimals is not None:
-            positives = positives.round(decimals)
+        positives = rng.uniform(-1, 1, (trials, n)).round(decimals)
         return positives, np.where(rng.random((trials, m)) < share, 2.0, -2.0)
 
     return draw
@@ -1357,12 +1145,8 @@ def test_average_precisions_of_many_data_sets_are_those_of_the_package():
 @pytest.mark.parametrize("size", [20, 100, 1000])
 @pytest.mark.parametrize("epsilon", [1.0, 10.0, 1e6])
 def test_an_interval_of_average_precision_allows_for_a_poisson_number_of_negatives(size, epsilon):
-    noise = choose_noise(5000, epsilon, metric="average precision")
-    released = private_auc.MetricRelease(
-        **{"value": 0.5, "epsilon": epsilon, "mechanism": "noise", "neighbours": "one replaced"},
-        **{"n": 5000, "noise": noise, "guess": None},
-    )
-    above, below = interval._tails(released, size)
+    release = make_release("average precision", 5000, epsilon)
+    above, below = interval._tails(release, size)
     for mean, value in itertools.product((0.1, 0.6, 0.9, 0.98, 0.999), repeat=2):
         expected = interval._mean_count(mean, size)
         counts = np.arange(int(expected + 12 * math.sqrt(expected) + 40))
@@ -1371,19 +1155,10 @@ def test_an_interval_of_average_precision_allows_for_a_poisson_number_of_negativ
         sums = special.psi(size + counts + 1) - special.psi(counts + 1)
         found = 1 - counts / size * sums
         for tail, apart in ((above, value - found), (below, found - value)):
-            needed = chances @ noise.tail(apart, size)
+            needed = chances @ release.noise.tail(apart, size)
             # No interval ends where a value is no surprise, and few where it is rarer.
             if 1e-4 < needed < 0.5:
                 assert tail(mean, value) >= needed
-
-
-@pytest.mark.parametrize(
-    ("n", "m", "share"), [(1000, 100, 0.03), (2000, 100, 0.05), (1000, 1000, 0.01)]
-)
-def test_intervals_of_average_precision_hold_the_truth_where_negatives_decide(n, m, share):
-    draw = negatives_on_top(share)
-    for level, found in precision_coverages(n, m, draw, TRIALS, (1.0, 10.0)):
-        assert found >= level - 0.01 - CHANCE
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -1394,22 +1169,6 @@ def test_intervals_of_average_precision_cover_what_they_say(n, name):
         chance = 0.0 if trials >= 20_000 else 3 * math.sqrt(0.09 / trials)
         for level, found in precision_coverages(n, m, SHAPES[name](m), trials, (0.1, 1.0, 10.0)):
             assert found >= level - 0.01 - chance, (m, level)
-
-
-def test_intervals_of_average_precision_allow_for_class_sizes_that_vary():
-    # Records drawn one by one: the sizes of the classes are chance, too.
-    rng = np.random.default_rng(4)
-    for n, share in ((400, 0.5), (400, 0.25), (300, 0.9)):
-        truth = population_precision(
-            normal_scores(1.0), round(share * n * 10), round((1 - share) * n * 10), rng
-        )
-        samples = []
-        for _ in range(400):
-            labels = rng.random(n) < share
-            samples.append(average_precision(labels, rng.normal(size=n) + labels))
-        at_least = int(share * n - 4 * math.sqrt(n * share * (1 - share)))
-        found = coverage("average precision", np.array(samples), truth, n, at_least, 20.0, 0.9, rng)
-        assert found >= 0.9
 
 
 def influence_variance(above):
@@ -1464,57 +1223,36 @@ def test_an_influence_variance_is_that_of_samples():
     assert 1000 * np.var(samples) == pytest.approx(0.96 * variance, rel=0.1)
 
 
-def share_won(rng, n, t, trials):
-    """Draw AUCs that vary as much as any can: each positive is above all negatives or below."""
-    return rng.binomial(n, t, trials) / n
-
-
-@pytest.mark.parametrize(
-    "epsilon", [10.0, *(pytest.param(e, marks=pytest.mark.full) for e in (0.1, 1.0))]
-)
+@pytest.mark.parametrize("epsilon", [10.0, pytest.param(0.1, marks=pytest.mark.full)])
 def test_intervals_of_the_auc_cover_what_they_say_for_the_most_varied_scores(epsilon):
     rng = np.random.default_rng(5)
+
+    def check_coverage(samples, t, n, m):
+        for level in (0.9, 0.95):
+            found = coverage("auc", samples, t, n + m, min(n, m), epsilon, level, rng)
+            assert found >= level - 0.007
+
     for n in (50, 500):
         # The first edition's caveat: with n (1 - t) at 4.5, 90 % were 85.4 %.
-        for lost in (0.2, 1.0, 2.7, 4.5, 10.0, 0.3 * n):
-            t = 1 - lost / n
-            samples = share_won(rng, n, t, 20_000)
-            for level in (0.9, 0.95):
-                found = coverage("auc", samples, t, 3 * n, n, epsilon, level, rng)
-                assert found >= level - 0.007
-
-
-@pytest.mark.parametrize("epsilon", [10.0, pytest.param(1.0, marks=pytest.mark.full)])
-def test_intervals_of_the_auc_cover_what_they_say_where_both_classes_vary(epsilon):
-    rng = np.random.default_rng(6)
+        for lost in (0.2, 1.0, 4.5, 0.3 * n):
+            # No AUC varies more than where each positive is above all negatives or below.
+            check_coverage(rng.binomial(n, 1 - lost / n, 20_000) / n, 1 - lost / n, n, 2 * n)
     for n, m, share in ((60, 60, 0.05), (60, 60, 0.3), (60, 600, 0.1)):
-        wins = rng.binomial(n, 1 - share, 20_000), rng.binomial(m, 1 - share, 20_000)
         # A pair is won unless both records are at the wrong end.
-        samples = 1 - (1 - wins[0] / n) * (1 - wins[1] / m)
-        for level in (0.9, 0.95):
-            truth = 1 - share**2
-            assert coverage("auc", samples, truth, n + m, 60, epsilon, level, rng) >= level - 0.007
+        lost = rng.binomial(n, share, 20_000) / n * rng.binomial(m, share, 20_000) / m
+        check_coverage(1 - lost, 1 - share**2, n, m)
 
 
 def test_intervals_grow_with_confidence_and_shrink_with_records():
-    release = release_auc(LABELS, SCORES, 9.0, rng=1)
-    widths = [
-        estimate.high - estimate.low
-        for estimate in (
-            metric_interval(release, confidence=0.99, at_least=10),
-            metric_interval(release, at_least=10),
-            metric_interval(release, at_least=20),
-            metric_interval(release, at_least=40),
-        )
-    ]
+    release, widths = release_auc(LABELS, SCORES, 9.0, rng=1), []
+    for confidence, at_least in ((0.99, 10), (0.95, 10), (0.95, 20), (0.95, 40)):
+        found = metric_interval(release, confidence=confidence, at_least=at_least)
+        widths.append(found.high - found.low)
     assert np.all(np.diff(widths) < 0)
-    assert len(set(widths)) == 4
 
 
 def test_an_interval_asks_for_a_bound_that_can_be_true():
     release = release_auc(LABELS, SCORES, 9.0, rng=1)
-    with pytest.raises(TypeError, match="at_least"):
-        metric_interval(release)
     with pytest.raises(ValueError, match=r"at_least must be an integer in \[1, 40\], got 41"):
         metric_interval(release, at_least=41)
     release = release_average_precision(LABELS, SCORES, 9.0, rng=1)
@@ -1522,20 +1260,6 @@ def test_an_interval_asks_for_a_bound_that_can_be_true():
     for value in (math.nan, -0.1, 1.5):
         with pytest.raises(ValueError, match=r"release.value must be a number in \[0, 1\]"):
             metric_interval(dataclasses.replace(release, value=value), at_least=20)
-
-
-def test_an_interval_that_says_nothing_warns_whatever_was_released():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        metric_interval(release_auc(LABELS, SCORES, 2.0, rng=1), at_least=30)
-    release = release_auc(LABELS, SCORES, 0.1, rng=1)
-    messages = set()
-    for value in (0.0, 0.5, 0.99):
-        with pytest.warns(UserWarning, match="next to nothing") as caught:
-            found = metric_interval(dataclasses.replace(release, value=value), at_least=40)
-        messages.add(str(caught[0].message))
-        assert found.high - found.low >= 0.5
-    assert len(messages) == 1
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.99999, 1 - 1e-9])
