@@ -10,6 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from scipy import optimize, special
 
 from dpnotes._checks import (
     check_choice,
+    check_delta,
     check_epsilon,
     check_integer,
     check_probability,
@@ -392,7 +394,7 @@ class MetricNoise:
         check_choice("family", self.family, FAMILIES)
         check_choice("calibration", self.calibration, CALIBRATIONS)
         _check_epsilon(self.epsilon)
-        _check_delta(self.delta)
+        check_delta(self.delta)
         low, high = {"cauchy": (1, 1), "student-t": (2, 1000), "laplace": (0, 0)}[self.family]
         check_integer("degrees", self.degrees, low=low, high=high)
         if (self.delta > 0) != (self.family == "laplace"):
@@ -437,9 +439,9 @@ class MetricNoise:
         if self.calibration == "nissim":
             epsilon = min(self.epsilon, _NOISELESS_EPSILON)
             return 6 / epsilon * discounted(size, self.epsilon / 6, self.metric)
-        sizes, scales, rates = _smallest_scales(self, (size - 1).bit_length())
-        block = bisect_right(sizes, size) - 1
-        return scales[block] * math.exp(-rates[block] * (size - sizes[block]))
+        blocks = _smallest_scales(self, (size - 1).bit_length())
+        start, scale, rate = blocks[bisect_right(blocks, size, key=itemgetter(0)) - 1]
+        return scale * math.exp(-rate * (size - start))
 
     def error(self, size: int, confidence: float = 0.95) -> float:
         """Return the error that a release keeps to with this probability, before it is clipped.
@@ -537,27 +539,18 @@ class MetricNoise:
 
 
 @lru_cache(maxsize=4096)
-def _smallest_scales(
-    noise: MetricNoise, bits: int
-) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
-    """Return sizes from 1 to 2^bits, the scales there, and the rates at which they fall on."""
+def _smallest_scales(noise: MetricNoise, bits: int) -> tuple[tuple[int, float, float], ...]:
+    """Return blocks of sizes from 1 to 2^bits: the first size, its scale, and how it falls on."""
     if bits < 0:
-        return (), (), ()
-    sizes, scales, rates = map(list, _smallest_scales(noise, bits - 1))
-    bound, allowed = METRIC[noise.metric].bound, noise.allowed_change
-    size, scale = 1, bound(1) / allowed(0.0)
-    while size <= 1 << bits:
-        if sizes and size <= sizes[-1]:
-            # Known from fewer bits: go on from there.
-            size, scale, rate = sizes[-1], scales[-1], rates[-1]
-        else:
-            rate = _steepest_rate(noise, size, scale)
-            sizes.append(size)
-            scales.append(scale)
-            rates.append(rate)
-        block = _block(size)
-        size, scale = size + block, scale * math.exp(-rate * block)
-    return tuple(sizes), tuple(scales), tuple(rates)
+        scale = METRIC[noise.metric].bound(1) / noise.allowed_change(0.0)
+        return ((1, scale, _steepest_rate(noise, 1, scale)),)
+    blocks = list(_smallest_scales(noise, bits - 1))
+    size, scale, rate = blocks[-1]
+    while size + _block(size) <= 1 << bits:
+        size, scale = size + _block(size), scale * math.exp(-rate * _block(size))
+        rate = _steepest_rate(noise, size, scale)
+        blocks.append((size, scale, rate))
+    return tuple(blocks)
 
 
 def _block(size: int) -> int:
@@ -633,7 +626,7 @@ def choose_noise(
     'laplace'
     """
     n = check_integer("n", n, low=1, high=MOST_RECORDS)
-    epsilon, delta = _check_epsilon(epsilon), _check_delta(delta)
+    epsilon, delta = _check_epsilon(epsilon), check_delta(delta)
     check_choice("noise", noise, NOISES)
     check_choice("calibration", calibration, CALIBRATIONS)
     check_choice("metric", metric, METRICS)
@@ -675,9 +668,3 @@ def _best_noise(
 
 def _check_epsilon(epsilon: float) -> float:
     return check_real("epsilon", epsilon, low=1e-9, allowed="a finite number of at least 1e-9")
-
-
-def _check_delta(delta: float) -> float:
-    return check_real(
-        "delta", delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
-    )

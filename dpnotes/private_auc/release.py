@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,6 @@ from dpnotes.private_auc.metrics import (
     METRIC,
     METRICS,
     MOST_RECORDS,
-    Metric,
     check_doubles,
     split_scores,
 )
@@ -146,8 +146,8 @@ def release_auc(
     >>> abs(float(released) - auc(scores % 10 > 4, scores)) < 0.05
     True
     """
-    plan = _Plan("auc", ties, epsilon, delta, noise, calibration, guess)
-    return _release(plan, labels, scores, rng)
+    options = {"delta": delta, "noise": noise, "calibration": calibration, "guess": guess}
+    return _release("auc", labels, scores, epsilon, ties, rng, options)
 
 
 def release_average_precision(
@@ -198,8 +198,8 @@ def release_average_precision(
     >>> released.metric, released.epsilon
     ('average precision', 1.0)
     """
-    plan = _Plan("average precision", ties, epsilon, delta, noise, calibration, guess)
-    return _release(plan, labels, scores, rng)
+    options = {"delta": delta, "noise": noise, "calibration": calibration, "guess": guess}
+    return _release("average precision", labels, scores, epsilon, ties, rng, options)
 
 
 def log_density(
@@ -251,71 +251,45 @@ def log_density(
     """
     output = check_doubles("output", output)
     record = METRIC[check_choice("metric", metric, METRICS)]
-    ties = record.ties[0] if ties is None else ties
-    plan = _Plan(metric, ties, epsilon, delta, noise, calibration, guess)
+    ties = check_choice("ties", record.ties[0] if ties is None else ties, record.ties)
     positives, negatives = split_scores(labels, scores)
     n, m = positives.size, negatives.size
-    value = plan.record.value(positives, negatives, plan.ties)
+    value = record.value(positives, negatives, ties)
+    options = {"delta": delta, "noise": noise, "calibration": calibration, "guess": guess}
     # The margin of a release widens its noise.
     apart = (output - float(value)) / float(_MARGIN)
-    density = plan.choose_noise(n + m).log_density(apart, plan.record.size(n, m))
-    return density - np.log(float(_MARGIN))
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is asked of a release, all of it public."""
-
-    metric: str
-    ties: str
-    epsilon: float
-    delta: float
-    noise: str
-    calibration: str
-    guess: int | None
-
-    def __post_init__(self) -> None:
-        check_choice("ties", self.ties, self.record.ties)
-
-    @property
-    def record(self) -> Metric:
-        return METRIC[self.metric]
-
-    def choose_noise(self, n: int) -> MetricNoise:
-        return choose_noise(
-            n,
-            self.epsilon,
-            delta=self.delta,
-            noise=self.noise,
-            metric=self.metric,
-            calibration=self.calibration,
-            guess=self.guess,
-        )
+    chosen = choose_noise(n + m, epsilon, metric=metric, **options)
+    return chosen.log_density(apart, record.size(n, m)) - np.log(float(_MARGIN))
 
 
 def _release(
-    plan: _Plan,
+    metric: str,
     labels: ArrayLike,
     scores: ArrayLike,
+    epsilon: float,
+    ties: str,
     rng: np.random.Generator | int | None,
+    options: dict[str, Any],
 ) -> MetricRelease:
     """Add noise to a metric, round the sum to the public grid and clip it."""
+    record = METRIC[metric]
+    check_choice("ties", ties, record.ties)
     positives, negatives = split_scores(labels, scores)
-    n, record = positives.size + negatives.size, plan.record
-    noise = plan.choose_noise(n)
+    n = positives.size + negatives.size
+    noise = choose_noise(n, epsilon, metric=metric, **options)
     steps = 2 ** _halvings(noise.scale(record.largest(n)))
     # From here on everything is a secret.
-    value = record.value(positives, negatives, plan.ties)
+    value = record.value(positives, negatives, ties)
     drawn = noise.draw(record.size(positives.size, negatives.size), check_rng(rng))
     return MetricRelease(
         min(max(round((value + _MARGIN * drawn) * steps), 0), steps) / steps,
-        plan.epsilon,
+        epsilon,
         delta=noise.delta,
         mechanism=str(noise),
         neighbours=_NEIGHBOURS,
         n=n,
         noise=noise,
-        guess=plan.guess,
+        guess=options["guess"],
     )
 
 
