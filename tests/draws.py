@@ -59,16 +59,11 @@ CALLS = {
         2 * LABELS.astype(int) - 1, 0.7, method="two-step", rng=rng
     ),
     "LNMax": lambda rng: pate.LNMax(0.1).answer([[90, 100, 95]] * 200, rng=rng),
-    "GumbelMax": lambda rng: pate.GumbelMax(10.0).answer([[90, 100, 95]] * 200, rng=rng),
-    "GNMax": lambda rng: pate.GNMax(10.0).answer([[90, 100, 95]] * 200, rng=rng),
     "ConfidentGNMax": lambda rng: pate.ConfidentGNMax(100.0, 20.0, 10.0).answer(
         [[90, 100, 95]] * 200, rng=rng
     ),
     "release_auc, Laplace": lambda rng: float(
         private_auc.release_auc(LABELS, SCORES, 1.0, delta=1e-6, noise="laplace", rng=rng)
-    ),
-    "release_auc, Student t": lambda rng: float(
-        private_auc.release_auc(LABELS, SCORES, 1.0, noise="student-t", rng=rng)
     ),
     "release_confusion_matrix": lambda rng: (
         private_confusion.release_confusion_matrix(LABELS, SCORES > 0.5, 0.3, rng=rng).value

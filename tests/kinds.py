@@ -54,6 +54,11 @@ def values(*bad):
     return [(ValueError, value) for value in bad]
 
 
+def tensors(*bad):
+    """Return tensors that are refused with a ValueError."""
+    return values(*map(torch.tensor, bad))
+
+
 def or_none(kind):
     return [(error, value) for error, value in kind if value is not None]
 
@@ -91,30 +96,17 @@ BITS += values(BAD_BOOLEANS, [0, 1], 1, [[[0, 1]]], [[0, 2]], [[0, -1]], [[0, SE
 ANSWERS = types("tea", 5, None, [["tea"]], [SECRET_WORD, ["tea"]], np.array([["tea"], ["tea"]]))
 ANSWERS += values([], ["tea", None], [math.nan], [SECRET_WORD], ["tea", SECRET])
 YES_OR_NO = types("yes", 5, True, None, {True})
-YES_OR_NO += values(
-    [], [2], [-1], [True, SECRET], [1.0], [True, None], [SECRET_WORD], [1, "1"], [[True]]
-)
+YES_OR_NO += values([], [2], [True, SECRET], [1.0], [True, None], [SECRET_WORD, "1"], [[True]])
 DOMAIN = types("tea", 5, None, [["tea"]], [("tea", ["tea"])])
 DOMAIN += values([], ["tea", "tea"], ["tea", None], ["tea", math.nan], [1, 1.0], np.array("tea"))
-TWO_CLASSES = types(
-    [0.0, 1.0], ["0", "1"], [SECRET_WORD, "b"], "1", None, [None, 1], [1j], object()
-)
-TWO_CLASSES += types(MASKED, pd.Series([0, 1, 1, None]))
+TWO_CLASSES = types([0.0, 1.0], [SECRET_WORD, "1"], "1", None, MASKED, pd.Series([0, 1, 1, None]))
 TWO_CLASSES += values([], 1, [[0, 1]], [[1], [1, 0]], [0, 2], [0, SECRET], [0, -1], BAD_BOOLEANS[0])
 SIGNED = types([1.0, -1.0], [True, False], [SECRET_WORD, "b"], [None, 1])
 SIGNED += values([1], 1, [[1, -1]], [1, 0], [1, SECRET], [[1], [1, 2]])
-NAMED_LABELS = types(
-    np.array([True, False]), np.uint8([1, 1]), np.array(["1", SECRET_WORD]), MASKED
-)
-NAMED_LABELS += values(
-    [], 1, None, "1", [[1, -1]], [0, 1], [1, 2], [1, -SECRET], [1.5], [True, False]
-)
-NAMED_LABELS += values(
-    ["1"], [None, 1], [SECRET_WORD, 1], [math.nan], {1: -1}, np.array([1.0, SECRET])
-)
-NAMES_OF_TWO = types(
-    None, 1, "ab", np.array(1), {0, 1}, (True, 1), (1, "1"), (None, 1), ((0,), (1,))
-)
+NAMED_LABELS = types(np.array([True, False]), np.array(["1", SECRET_WORD]), MASKED)
+NAMED_LABELS += values([], 1, None, "1", [[1, -1]], [0, 1], [1, -SECRET], [1.5], [True, False])
+NAMED_LABELS += values(["1"], [None, 1], [SECRET_WORD, 1], {1: -1}, np.array([1.0, SECRET]))
+NAMES_OF_TWO = types(None, 1, "ab", np.array(1), {0, 1}, (True, 1), (1, "1"), ((0,), (1,)))
 NAMES_OF_TWO += values((), (1,), (-1, 0, 1), (1, 1), ("a", "a"), (math.nan, 1), (0, 2**70))
 NAMES_OF_CLASSES = types("01", {0, 1}, {0: 1}, (True, 1), (0, None))
 NAMES_OF_CLASSES += values((), (1,), (1, 1), [[0, 1]], (math.nan, 1.0), 1)
@@ -146,22 +138,16 @@ DIVERGENCES += values([], [1.0], [[0.1, 0.2]], [-0.1, 0.2], [math.nan, 0.2], RAG
 EPSILONS = types(None, "1", ["1"], [True], [None, 1], [1j], {1.0, 2.0})
 EPSILONS += values([[1.0]], [-1.0], [math.nan], [math.inf], RAGGED)
 SENSITIVITIES = types(None, "1", ["1"], [True], [1j]) + values([], 1.0, [-1.0], [math.nan], [[1.0]])
-ESTIMATES = types(None, "12", ["1"], [None, 1.0], [True]) + values(
-    [], 3.0, [[1.0]], [math.nan], RAGGED
-)
+ESTIMATES = types(None, "12", ["1"], [True]) + values([], 3.0, [[1.0]], [math.nan], RAGGED)
 UTILITIES = types(None, "1", ["1"], [None, 1.0], [1j], [2**70], object(), [SECRET_WORD])
 UTILITIES += values([], [[]], 3.0, [[[1.0]]], RAGGED, [math.nan, 1.0], [math.inf], [-math.inf, 0.0])
-SUMMANDS = types(
-    None, "1", ["1"], [SECRET_WORD], [None, SECRET], [1j], [True, False], object(), MASKED
-)
+SUMMANDS = types(None, "1", [SECRET_WORD], [None, SECRET], [1j], [True, False], object(), MASKED)
 SUMMANDS += values([], 3.0, [[1.0]], [math.nan, SECRET], [math.inf, SECRET], [[1], [1, SECRET]])
 COUNTED = types(None, "1", ["1"], [1.0], [True], [1j], [None, SECRET], object())
 COUNTED += values([], 3, [[[1]]], [[1], [1, 2]])
 DISTRIBUTION = types([["1", "0"]], [[1j, 0.0]], {1: 0.5})
 DISTRIBUTION += values([], [[]], 0.5, None, "1", [0.5, 0.5], [[None, 1.0]], [[0.5, 0.5], [1.0]])
-DISTRIBUTION += values(
-    [[0.5, 0.4], [0.5, 0.5]], [[1.5, -0.5], [0.5, 0.5]], [[math.nan, 1.0], [0.5, 0.5]]
-)
+DISTRIBUTION += values([[0.5, 0.4]] * 2, [[1.5, -0.5]] * 2, [[math.nan, 1.0], [0.5, 0.5]])
 DENSITY = types(None, 0.5, "norm", stats.norm.cdf)
 PAIRS_OF_ROWS = types([(0.0, 1.0)], [("0", "1")], 5)
 PAIRS_OF_ROWS += values([], [(0, 2)], [(0, -1)], [(0,)], [0, 1], [(0, 1, 0)], [[0, 1], [0]])
@@ -171,32 +157,25 @@ DESCENT = types(None, "1", [["a"]], [[1j]], [[True]]) + values([], [[]], [1.0], 
 TABLE = types(None, "1", [[SECRET_WORD]], [[None, 1.0]], [[1j]], object(), {"a": 1})
 TABLE += values(1.0, [1.0, 2.0], [], [[]], [[[1.0, 2.0]]], [[1.0, 2.0], [1.0]])
 TABLE += values([[math.nan, SECRET], [0.0, 0.0]], [[1.1e100, 0.0], [0.0, SECRET]])
-ROWS_OF_A_MODEL = types([[SECRET_WORD], ["b"]], [[object()], [1.0]]) + values(
-    RAGGED, [1.0, 2.0], 1.0
-)
+ROWS_OF_A_MODEL = types([[SECRET_WORD], ["b"]], [[object()], [1.0]])
+ROWS_OF_A_MODEL += values(RAGGED, [1.0, 2.0], 1.0)
 TENSOR = types(None, 1.0, [1.0, 2.0, 3.0], np.ones(3), "1")
 FLOATS = TENSOR + types(torch.tensor([1, 2, 3]), torch.tensor([True]), torch.tensor([1j]))
 BINARY_LABELS = TENSOR + types(torch.tensor([True, False, True]), torch.tensor([1j, 1, -1]))
-BINARY_LABELS += values(
-    torch.tensor([1, -1]), torch.tensor([[1, 1, -1]]), torch.tensor([1, -1, SECRET])
-)
-BINARY_LABELS += values(torch.tensor([1, 1, 1]), torch.tensor([1, 255, 1], dtype=torch.uint8))
+BINARY_LABELS += tensors([1, -1], [[1, 1, -1]], [1, -1, SECRET], [1, 1, 1], [1, 255, 1])
+BINARY_LABELS += values(torch.tensor([1, 255, 1], dtype=torch.uint8))
 CLASS_LABELS = TENSOR + types(torch.tensor([2.0, 0.0]), torch.tensor([True, False]))
-CLASS_LABELS += values(
-    torch.tensor([2, 3]), torch.tensor([0, SECRET]), torch.tensor([2]), torch.tensor(2)
-)
-RUNS_OF_LABELS = values(
-    torch.ones(2, 2), torch.ones(1, 3), torch.ones(2), torch.tensor([[0.0, 1.0]])
-)
-RUNS_OF_LABELS += values(torch.tensor([[1.0, SECRET]]), torch.tensor([[True, False]]))
+CLASS_LABELS += tensors([2, 3], [0, SECRET], [2], 2)
+RUNS_OF_LABELS = values(torch.ones(2, 2), torch.ones(1, 3), torch.ones(2))
+RUNS_OF_LABELS += tensors([[0.0, 1.0]], [[1.0, SECRET]], [[True, False]])
 PICTURES = types(None, IMAGES.tolist(), IMAGES.astype(float), torch.from_numpy(IMAGES))
 PICTURES += values(IMAGES[0], IMAGES[:0], IMAGES[:, :, :0])
 
 # Names, what a working call gives them, and what is refused. An optional parameter is left to its
 # default in a working call, unless its module or its function is named.
 KINDS = [
-    ("epsilon", 1.0, POSITIVE),
-    ("beta loss", 0.1, POSITIVE),
+    ("epsilon histogram.HistogramRelease.epsilon", 1.0, POSITIVE),
+    ("beta loss accounting.low", 0.1, POSITIVE),
     ("learning_rate other_scale r scale seconds sensitivity sigma total", 2.0, POSITIVE),
     ("stated_epsilon", 0.5, POSITIVE),
     ("margin mu noise_scale points rho tolerance weight_decay", 0.1, NOT_NEGATIVE),
@@ -208,16 +187,16 @@ KINDS = [
     ("gradient_tolerance", None, or_none(POSITIVE) + values(1e-300)),
     ("local_sensitivities", [0.0, 1.0], SENSITIVITIES),
     ("order", 2, POSITIVE + values(1, 0.5)),
-    ("dimension features n teachers", 3, COUNT),
+    ("dimension features n teachers label_privacy.log_score_pmf.n private_auc.degrees", 3, COUNT),
     ("batch_size epochs jobs runs stride", 2, COUNT),
     ("memory", None, COUNT + values(2**20)),
     ("nodes", 5, COUNT + values(101)),
     ("trials", 40, COUNT + values(3)),
-    ("categories", 3, CATEGORIES),
+    ("categories randomized_response.categories", 3, CATEGORIES),
     ("negatives positives size", 9, SIZE),
     ("answers", None, or_none(SIZE) + values(10)),
     ("answered", None, values(True, [True, True], [], "all")),
-    ("decimals distances", None, or_none(SIZE)),
+    ("decimals distances elun.size exponential_mechanism.size", None, or_none(SIZE)),
     ("seed", 0, SIZE + values(2**63)),
     ("bound calibration conversion expectation method missing multi_class", None, WORD),
     ("objective scheme split", None, WORD),
@@ -242,7 +221,7 @@ KINDS = [
     ("hidden", None, LIST + types([5])),
     ("names", None, types(1, object()) + values([], ["a", "b"])),
     ("pairs", [(True, False)], PAIRS),
-    ("shape statistic", None, types(5, "ab")),
+    ("shape statistic grading.Task.loss grading.Task.distribution", None, types(5, "ab")),
     ("submission", "def double(x): return 2 * x", types(None, 5, b"ab", ["ab"])),
     ("tasks", [TASK], LIST + types(TASK, [5]) + values([])),
     ("apart output", [0.0, 0.5], types(None, "1", [None], [1j]) + values([math.nan], RAGGED)),
@@ -280,18 +259,17 @@ KINDS = [
     ("train", IMAGES, PICTURES),
     ("turning_points", [0.0, 1.0], TURNING_POINTS),
     ("utilities", [1.0, 2.0], UTILITIES),
-    ("values", [0, 1, 2], INTEGERS + RECORDS + types([True])),
+    ("values randomized_response.reports", [0, 1, 2], INTEGERS + RECORDS + types([True])),
     ("votes", [3, 4], VOTES),
     ("weights", None, NUMBERS + values([1.0], [0.6, 0.6], [1.5, -0.5], [[0.5, 0.5]], [])),
     ("X", ROWS, ROWS_OF_A_MODEL),
     ("y", [0, 1], values([0, 2], [SECRET, 1], [SECRET_WORD, "1"], [0.5, 1])),
-    ("accounting.compose.delta", 1e-5, DELTA_OR_0),
+    ("accounting.compose.delta noisy_gradient_descent.DescentRelease.delta", 1e-5, DELTA_OR_0),
     ("accounting.PrivacyCost.delta accounting.SecretCost.delta", 1e-5, DELTA_OR_0),
     ("accounting.PrivacyCost.epsilon accounting.SecretCost.epsilon", 1.0, NUMBER + values(-1)),
     ("accounting.SecretCost.answered", 100.0, NUMBER + values(-1, -0.5)),
     ("accounting.SecretCost.order", 20.0, or_none(POSITIVE)),
     ("accounting.cost", lambda noise: 1 / noise, FUNCTION),
-    ("accounting.low", 0.1, POSITIVE),
     ("accounting.start", None, or_none(POSITIVE)),
     ("accounting.high", 10.0, FINITE + values(0.05)),
     ("accounting.tolerance", 1e-9, FINITE + values(0, 0.11)),
@@ -299,12 +277,11 @@ KINDS = [
     ("accounting.compose_subsampled_gaussian.sigma", 2.0, POSITIVE + values(0.009)),
     ("accounting.compose_subsampled_gaussian.delta", 1e-5, PROBABILITY + values(9e-11)),
     ("accounting.steps accounting.queries", 2, SIZE + values(10**30)),
-    ("audit.delta", 0.0, DELTA_OR_0),
+    ("audit.delta histogram.delta private_auc.delta private_confusion.delta", 0.0, DELTA_OR_0),
     ("audit.epsilon", 1.5, NOT_NEGATIVE),
     ("grading.delta", None, DELTA_OR_0),
     ("grading.Task.epsilon", None, types("1", [1.0], 1j) + values(-1, math.nan, math.inf)),
     ("grading.Task.trials", None, INTEGER + values(99, 0, -1)),
-    ("grading.Task.loss grading.Task.distribution", None, types(5, "ab")),
     ("grading.Task.answers", [((2,), 4)], LIST + types([1], [(1, 2)], [((1,), 2, 3)])),
     ("audit.mechanism", coin, types(None, "coin", 1)),
     ("audit.report.pairs", [(True, False)], PAIRS + values([])),
@@ -323,7 +300,6 @@ KINDS = [
     ("elun.logistic_sensitivity.gradient_tolerance", None, NOT_NEGATIVE),
     ("elun.PrivateLogisticRegression.draws", 5, COUNT),
     ("elun.PrivateLogisticRegression.random_state", 0, or_none(SIZE) + types(np.array(2))),
-    ("elun.size exponential_mechanism.size", None, or_none(SIZE)),
     ("elun.noise", "l2", WORD + values("L2")),
     ("elun.margin", [0.0, 1.0], FINITE_NUMBERS),
     ("elun.expected_logistic_loss.noise_scale", 0.5, FINITE_NUMBERS + values(-1.0, [0.5, -SECRET])),
@@ -342,27 +318,23 @@ KINDS = [
     ("exponential_mechanism.above_threshold.sensitivity", 1, COUNT + values(2**62)),
     ("exponential_mechanism.above_threshold_distribution.sensitivity", 1, COUNT + values(2**62)),
     ("histogram.epsilon", 1.0, POSITIVE + values(9e-10)),
-    ("histogram.values", ["tea"], ANSWERS),
+    ("histogram.values unary_encoding.values", ["tea"], ANSWERS),
     ("histogram.release_count.values histogram.count_log_pmf.values", [True, 0], YES_OR_NO),
     ("histogram.output", [1, 0], NOISY_COUNTS),
     ("histogram.count_log_pmf.output", [1, 0], NOISY_COUNT),
     ("histogram.sensitivity", 1, COUNT + values(3)),
     ("histogram.categories", 3, COUNT + values(2**31 + 1)),
     ("histogram.HistogramRelease.value", (1, -2), NOISY_COUNTS),
-    ("histogram.HistogramRelease.epsilon", 1.0, POSITIVE),
-    ("histogram.delta", 0.0, DELTA_OR_0),
-    ("label_privacy.epsilon", 1.0, POSITIVE + values(1e-17)),
+    ("label_privacy.epsilon randomized_response.epsilon", 1.0, POSITIVE + values(1e-17)),
     ("label_privacy.exponential.stated_epsilon", 1.0, POSITIVE + values(1e-17)),
     ("label_privacy.labels label_privacy.reports", [1, -1], NAMED_LABELS),
     ("label_privacy.classes", (-1, 1), NAMES_OF_TWO),
     ("label_privacy.counts", [5, 3], REAL_COUNTS + values([5], [0, 0], [1, 2, 3])),
     ("label_privacy.n", 10, COUNT + values(2**53 + 1)),
-    ("label_privacy.log_score_pmf.n", 3, COUNT),
     ("label_privacy.low", 5, SIZE + values(11)),
     ("label_privacy.high", 10, SIZE + values(11)),
     ("noisy_gradient_descent.features", ROWS, TABLE),
     ("noisy_gradient_descent.DescentRelease.path", ROWS, DESCENT),
-    ("noisy_gradient_descent.DescentRelease.delta", 1e-5, DELTA_OR_0),
     ("noisy_gradient_descent.noise", 1.0, POSITIVE + values(0.0099, 1.1e6)),
     ("noisy_gradient_descent.rate", 1.0, POSITIVE + values(9e-10, 1.0001, 2)),
     ("noisy_gradient_descent.clipping", 1.0, POSITIVE + values(9e-21, 1.1e20)),
@@ -391,7 +363,6 @@ KINDS = [
     ("pate.ConfidentGNMax.rdp.votes", [[3, 240], [9, 1]], VOTES),
     ("pate.ConfidentGNMax.secret_cost.votes", [[3, 240], [9, 1]], VOTES),
     ("pate.release_cost.votes", [[3, 240], [9, 1]], QUERIES),
-    ("private_auc.delta private_confusion.delta", 0.0, DELTA_OR_0),
     ("private_auc.epsilon private_confusion.epsilon", 1.0, POSITIVE + values(1e-10)),
     ("private_auc.MetricRelease.epsilon private_confusion.ConfusionRelease.epsilon", 1.0, POSITIVE),
     ("private_auc.cauchy_scale.epsilon", 1.0, POSITIVE + values(1e-10, 0.5)),
@@ -399,7 +370,6 @@ KINDS = [
     ("private_auc.cauchy_scale.beta", 0.1, POSITIVE + values(0.2, 1.0, 2.0)),
     ("private_auc.student_t_scale.epsilon", 1.0, POSITIVE + values(1e-10, 0.3)),
     ("private_auc.student_t_scale.beta", 0.1, POSITIVE + values(1 / 3, 1.0)),
-    ("private_auc.degrees", 3, COUNT),
     ("private_auc.noise", "auto", WORD + values("laplace")),
     ("private_auc.auc.ties private_auc.release_auc.ties", "half", WORD + values("grouped")),
     ("private_auc.average_precision.ties", "grouped", WORD + values("half")),
@@ -420,13 +390,10 @@ KINDS = [
     ("private_auc.MetricRelease.noise", AUC.noise, types(None, "cauchy", 1.0)),
     ("private_confusion.release", MATRIX, types(0.5, None, AUC, [[1, 2], [3, 4]])),
     ("private_confusion.value", ((1, 2), (3, 4)), FOUR_COUNTS),
-    ("randomized_response.epsilon", 1.0, POSITIVE + values(1e-17)),
     ("randomized_response.shuffled_delta.epsilon", 0.1, NOT_NEGATIVE),
     ("randomized_response.local_epsilon", 1.0, POSITIVE + values(1e-10)),
     ("randomized_response.n", 9, COUNT + values(1_000_001)),
     ("randomized_response.others", 4, or_none(SIZE) + values(9)),
-    ("randomized_response.categories", 3, CATEGORIES),
-    ("randomized_response.reports", [0, 1, 2], INTEGERS + RECORDS + types([True])),
     ("randomized_response.two_coin.values", [0, 1], INTEGERS + RECORDS + values([2], BAD_BOOLEANS)),
     ("randomized_response.counts", [5, 3, 0], REAL_COUNTS + values([5], [0, 0])),
     ("randomized_response.estimate_counts.counts", [5, 3], COUNTS + values([5], [2**62, 2**62])),
@@ -449,7 +416,6 @@ KINDS = [
     ("unary_encoding.p", 0.5, PROBABILITY + values(0.25, 0.2)),
     ("unary_encoding.q", 0.25, PROBABILITY + values(0.5, 0.6)),
     ("unary_encoding.output_distribution.categories", 3, COUNT + values(13)),
-    ("unary_encoding.values", ["tea"], ANSWERS),
     ("unary_encoding.n", None, or_none(COUNT) + values(7, 2**62 + 1)),
     ("unary_encoding.aggregate_ones.n", 2, COUNT + values(2**62 + 1)),
     ("unary_encoding.simulate_ones.counts", [5, 3], COUNTS + types([0.5]) + values([2**62] * 2)),

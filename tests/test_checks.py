@@ -5,17 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpnotes import (
-    exponential_mechanism,
-    label_privacy,
-)
 from dpnotes._checks import (
     as_array,
     check_categories,
     check_choice,
     check_counts,
     check_epsilon,
-    check_flag,
     check_integer,
     check_probability,
     check_real,
@@ -41,23 +36,6 @@ def test_a_whole_number_without_an_upper_bound_still_fits_64_bits():
     assert check_integer("k", 2**63 - 1, low=0) == 2**63 - 1
     with pytest.raises(ValueError, match=r"k must be an integer of at least 0 and below 2\*\*63"):
         check_integer("k", 2**63, low=0)
-
-
-def test_a_long_word_is_not_repeated():
-    with pytest.raises(ValueError, match="scheme must be one of 'a', got one of type str, too"):
-        check_choice("scheme", "absinthe" * 20, ("a",))
-
-
-@pytest.mark.parametrize("flag", [0, 1, None, "no", 0.0, [True]])
-def test_only_a_boolean_is_a_flag(flag):
-    with pytest.raises(TypeError, match="download must be a boolean"):
-        check_flag("download", flag)
-    assert check_flag("download", np.True_) is True
-
-
-def test_the_lower_end_of_a_range_may_not_pass_the_upper_one():
-    with pytest.raises(ValueError, match=r"low must be an integer in \[0, 4\], got 5"):
-        label_privacy.truncated_binomial(10, 5, 4, 0.5)
 
 
 @pytest.mark.parametrize("value", [1, 1.5, np.float32(1.5), np.int8(3), Fraction(1, 3), 1e-300])
@@ -105,10 +83,12 @@ def test_a_choice_is_listed_when_it_is_refused():
     assert check_choice("scheme", "b", ("a", "b")) == "b"
     with pytest.raises(ValueError, match="scheme must be one of 'a', 'b', got 'c'"):
         check_choice("scheme", "c", ("a", "b"))
+    with pytest.raises(ValueError, match="scheme must be one of 'a', got one of type str, too"):
+        check_choice("scheme", "absinthe" * 20, ("a",))
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "i8", "u8", ">i2", ">u8"])
-@pytest.mark.parametrize("categories", [2, 128, 129, 256, 257, 40_000, 2**31, 2**62])
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "u4", "i8", ">u8"])
+@pytest.mark.parametrize("categories", [2, 128, 129, 40_000, 2**62])
 def test_the_domain_ends_where_it_says_for_every_type(dtype, categories):
     info = np.iinfo(dtype)
     borders = {0, 1, categories - 1, categories, 127, 128, 255, 256, 1 << 24, info.max}
@@ -123,11 +103,7 @@ def test_the_domain_ends_where_it_says_for_every_type(dtype, categories):
 
 
 def test_counts_become_floats_and_keep_their_sum():
-    for counts in (
-        [1, 2],
-        np.array([1, 2], dtype=np.uint8),
-        np.array([1.0, 2.0], dtype=np.float32),
-    ):
+    for counts in ([1, 2], np.array([1, 2], dtype=np.uint8), np.float32([1, 2])):
         found = check_counts("counts", counts)
         assert found.dtype == float
         assert found.tolist() == [1.0, 2.0]
@@ -140,20 +116,17 @@ def test_counts_that_are_all_zero_are_refused_unless_they_may_be():
 
 
 @pytest.mark.parametrize("mask", [False, [False, True]])
-@pytest.mark.parametrize("kind", [lambda x: x, list, lambda x: [x, x], lambda x: [[x], [x]]])
-def test_what_a_mask_sets_aside_is_not_taken_for_an_answer(mask, kind):
+def test_what_a_mask_sets_aside_is_not_taken_for_an_answer(mask):
     masked = np.ma.array([0, 1], mask=mask)
-    values = kind(masked) if kind is not list or mask else [0, np.ma.masked]
-    for function, arguments in [(check_categories, (2,)), (check_counts, ()), (as_array, ())]:
+    for values in (masked, [0, np.ma.masked], [masked, masked], [[masked], [masked]]):
         with pytest.raises(TypeError, match="values must be an array without a mask"):
-            function("values", values, *arguments)
+            as_array("values", values)
 
 
-@pytest.mark.parametrize("kind", [set, frozenset, dict.fromkeys, lambda x: dict.fromkeys(x).keys()])
+@pytest.mark.parametrize("kind", [set, dict.fromkeys, lambda x: dict.fromkeys(x).keys()])
 def test_what_has_no_order_is_no_array(kind):
-    for function, arguments in [(check_categories, (2,)), (check_counts, ()), (as_array, ())]:
-        with pytest.raises(TypeError, match="values must be a sequence or an array"):
-            function("values", kind([0, 1]), *arguments)
+    with pytest.raises(TypeError, match="values must be a sequence or an array"):
+        as_array("values", kind([0, 1]))
 
 
 def verdict(entries, categories):
@@ -183,16 +156,6 @@ def test_a_list_is_refused_if_and_only_if_one_of_its_records_is_by_itself(catego
         assert found is TypeError or TypeError not in expected
 
 
-def test_a_list_of_whole_numbers_keeps_each_of_them_whatever_the_others_are():
-    large = 2**62 + 1
-    for others in ([0], [np.uint64(0)], [np.int8(-1), np.uint64(7)], [np.uint8(3), -5]):
-        found = as_array("values", [large, *others])
-        assert found.dtype == np.int64
-        assert found.tolist() == [large, *map(int, others)]
-        nested = as_array("values", [[large], [others[0]]])
-        assert nested.tolist() == [[large], [int(others[0])]]
-
-
 @pytest.mark.parametrize("kind", [np.uint64, np.int64, np.uint8, np.float64])
 def test_the_type_of_a_list_of_one_type_of_number_does_not_depend_on_the_records(kind):
     largest = np.iinfo(kind).max if np.issubdtype(kind, np.integer) else 2**63
@@ -204,25 +167,22 @@ def test_the_type_of_a_list_of_one_type_of_number_does_not_depend_on_the_records
 @pytest.mark.parametrize("first", [2**53 - 2, 2**54 - 4, 2**60 - 2])
 def test_no_whole_number_is_rounded_where_those_of_doubles_end(first):
     for large in range(first, first + 9):
-        for values in ([large, np.uint64(0)], [-large, np.uint64(5)], [[np.uint64(7)], [large]]):
+        others = [np.int8(-1), np.uint64(7)]
+        for values in ([large, np.uint64(0)], [-large, *others], [[np.uint64(7)], [large]]):
             found = as_array("values", values)
             assert found.dtype == np.int64
             assert found.ravel().tolist() == np.array(values, dtype=object).ravel().tolist()
 
 
-@pytest.mark.parametrize("other", [0, -1, 0.5, np.uint64(3), np.float32(2), 2**70])
-@pytest.mark.parametrize("large", [2**63, 2**70, np.uint64(2**63), 10**30, -(2**70)])
+@pytest.mark.parametrize("other", [-1, 0.5, np.uint64(3), np.float32(2), 2**70])
+@pytest.mark.parametrize("large", [2**63, np.uint64(2**63), -(2**70)])
 def test_a_whole_number_beyond_64_bits_is_refused_whatever_stands_beside_it(large, other):
     for values in ([large], [large, other], [[other], [large]]):
         assert as_array("values", values).dtype == object
-        with pytest.raises(TypeError, match="counts must be numbers"):
-            check_counts("counts", values)
-
-
-@pytest.mark.parametrize("other", [0, 0.5, np.uint64(3), np.float32(2)])
-def test_the_lowest_number_of_64_bits_is_taken_whatever_stands_beside_it(other):
-    for values in ([-(2**63)], [-(2**63), other], [[other], [-(2**63)]]):
-        assert as_array("values", values).dtype.kind in "if"
+    with pytest.raises(TypeError, match="counts must be numbers"):
+        check_counts("counts", [large, other])
+    if other != 2**70:
+        assert as_array("values", [other, -(2**63)]).dtype.kind in "if"
 
 
 def test_a_number_in_an_array_of_its_own_does_not_wrap_around():
@@ -233,12 +193,11 @@ def test_a_number_in_an_array_of_its_own_does_not_wrap_around():
     assert within.tolist() == [2**62 + 1, -1]
 
 
-@pytest.mark.parametrize("other", [1, 0.5, np.int8(1), [1]])
+@pytest.mark.parametrize("other", [1, 0.5, np.int8(1)])
 def test_a_boolean_beside_numbers_is_refused_where_booleans_are(other):
     for values in ([True, other], [other, np.False_]):
-        if not isinstance(other, list):
-            with pytest.raises(TypeError, match="values must not mix booleans with numbers"):
-                as_array("values", values)
+        with pytest.raises(TypeError, match="values must not mix booleans with numbers"):
+            as_array("values", values)
     assert as_array("values", [True, 2], with_booleans=True).tolist() == [1, 2]
 
 
@@ -256,13 +215,8 @@ def test_a_number_beyond_doubles_is_not_finite():
     wide = np.array([1, np.finfo(float).max], dtype=np.longdouble) * 2
     with pytest.raises(ValueError, match="counts must be finite"):
         check_counts("counts", wide)
-    with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
-        check_epsilon(wide[1])
     assert not is_finite(wide)
-    assert not is_finite(-wide)
     assert is_finite(wide / 2)
-    with pytest.raises(ValueError, match="utilities must be finite"):
-        exponential_mechanism.output_distribution(wide, 1.0)
 
 
 def test_a_tensor_that_records_gradients_is_refused_in_words():
@@ -274,16 +228,14 @@ def test_a_tensor_that_records_gradients_is_refused_in_words():
     assert check_counts("counts", tensor.detach()).tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("kind", [str, bytes])
-def test_no_message_tells_how_long_the_longest_record_is(kind):
+@pytest.mark.parametrize("letter", ["a", b"a"])
+def test_no_message_tells_how_long_the_longest_record_is(letter):
     messages = set()
     for length in (3, 30):
-        record = "a" * length if kind is str else b"a" * length
-        for function, arguments in [(check_categories, (2,)), (check_counts, ())]:
-            with pytest.raises(TypeError) as refusal:
-                function("values", [record], *arguments)
-            messages.add(str(refusal.value))
-    assert len(messages) == 2
+        with pytest.raises(TypeError) as refusal:
+            check_counts("values", [letter * length])
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
 
 
 def test_an_array_is_not_copied_for_being_checked():

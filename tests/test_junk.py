@@ -1,7 +1,6 @@
 """Junk in place of any parameter is taken without a warning, or refused in words."""
 
 import copy
-import dataclasses
 import math
 import random
 import re
@@ -26,13 +25,12 @@ from kinds import (
 from test_refusals import NAMES
 
 from dpnotes import datasets
-from dpnotes.release import Release
 
 JUNK = [
-    *(None, ..., True, np.True_, 0, 3, -1, 2**63, 10**30, np.int8(-1), np.uint64(2**64 - 1)),
-    *(-0.0, 0.5, 1.0, 1e-17, 5e-324, 1e17, 1e308, math.nan, -math.inf, np.float16(0.5)),
-    *(np.float32(1.5), Fraction(1, 3), Decimal("0.5"), 1j, "", "exact", "1", b"exact", "a" * 200),
-    *(object(), [], (), {}, {0: SECRET}, {SECRET, 1}, [[]], [[1, 0], [1]], [0, [1, 0]], range(2)),
+    *(None, ..., True, np.True_, 0, 3, -1, 2**63, np.int8(-1), np.uint64(2**64 - 1)),
+    *(0.5, 1.0, 1e-17, 1e17, 1e308, math.nan, -math.inf, np.float32(1.5), Fraction(1, 3)),
+    *(Decimal("0.5"), 1j, "", "exact", b"exact", "a" * 200, object(), [], (), {}, range(2)),
+    *({0: SECRET}, {SECRET, 1}, [[]], [[1, 0], [1]], [0, [1, 0]]),
     *([SECRET, SECRET_WORD], [True, SECRET], [0.5, math.nan], [np.uint64(1), -1], iter([0, 1])),
     *(np.array(0.5), np.array([]), np.zeros((0, 2)), np.array([SECRET, None, 1], dtype=object)),
     *(np.array(["a", SECRET_WORD]), np.array([math.nan, SECRET]), np.array([1, SECRET], ">i2")),
@@ -45,17 +43,8 @@ JUNK = [
 # What stands for the same as an array, or nearly.
 DISGUISES = [
     *(tuple, iter, list, pd.Series, lambda x: dict(enumerate(x)), lambda x: list(map(str, x))),
-    *(
-        lambda x: [*x, x[0]],
-        lambda x: list(x)[:-1],
-        lambda x: [list(x)],
-        lambda x: np.array(x)[::-1],
-    ),
-    *(
-        lambda x: np.array(x, dtype=object),
-        lambda x: np.asfortranarray(x),
-        lambda x: np.ma.array(x),
-    ),
+    *(lambda x: [*x, x[0]], lambda x: list(x)[:-1], lambda x: [list(x)]),
+    *(lambda x: np.array(x)[::-1], lambda x: np.array(x, dtype=object), np.ma.array),
 ]
 # What takes long or runs what it is given.
 NO_JUNK = {"elun.PrivateLogisticRegression.fit", "noisy_gradient_descent.fit", "training.fit"}
@@ -65,9 +54,6 @@ SLOW |= {"noisy_gradient_descent.cost", "noisy_gradient_descent.noise_for"}
 # These are no records, and may be quoted.
 QUOTED = {"classes", "domain", "orders", "epsilons", "output_distribution", "neighbours"}
 QUOTED |= {"evaluate_after"}
-# What is handed over comes back in these.
-MAY_HOLD_NAN = {"MetricRelease", "Release", "SecretCost", "DescentRelease"}
-MAY_HOLD_NAN |= {"pairs_by_replacement", "pairs_by_removal", "pairs_in_domain"}
 WARNINGS = ("classes were read off the labels", "the interval will say next to nothing")
 
 
@@ -80,16 +66,14 @@ def ask(name, chances):
         disguised = [disguise(works) for disguise in DISGUISES if plain]
         junk = random.Random(f"{name} {p.name}").sample(JUNK, chances)
         for value in copy.deepcopy([*junk, *([bad] for bad in junk[::4])]) + disguised:
-            result = outcome(call, arguments | {p.name: value}, p.name)
-            assert name.split(".")[1] in MAY_HOLD_NAN or not holds_nan(result), (p.name, value)
+            assert_taken_or_refused(call, arguments | {p.name: value}, p.name)
 
 
-def outcome(call, arguments, parameter):
+def assert_taken_or_refused(call, arguments, parameter):
     """Call with junk: a result, or a refusal in words that repeats no record and changes none."""
     before = {name: f"{type(value)} {value!r}" for name, value in arguments.items()}
-    result = None
     try:
-        result = call(**arguments)
+        call(**arguments)
     except (ValueError, TypeError) as refusal:
         message, junk = str(refusal), arguments[parameter]
         theirs = parameter in ("X", "y") and "/sklearn/" in raised_in(refusal)
@@ -103,30 +87,10 @@ def outcome(call, arguments, parameter):
         assert "/sklearn/" in raised_in(warning) or str(warning).startswith(WARNINGS)  # noqa: PT017
     after = {name: f"{type(value)} {value!r}" for name, value in arguments.items()}
     assert before == after
-    return result
 
 
 def raised_in(error):
     return traceback.extract_tb(error.__traceback__)[-1].filename
-
-
-def holds_nan(result, depth=4):
-    """Say whether a number of a result, or of its parts, is none."""
-    if isinstance(result, float | np.floating | np.ndarray):
-        array = np.asarray(result)
-        return array.dtype.kind in "fc" and bool(np.isnan(array).any())
-    if dataclasses.is_dataclass(result):
-        result = [getattr(result, field.name) for field in dataclasses.fields(result)]
-    parts = result if depth and isinstance(result, list | tuple) else ()
-    return any(holds_nan(part, depth - 1) for part in parts)
-
-
-def test_a_number_that_is_none_would_be_noticed_wherever_it_stands():
-    release = Release(value=math.nan, epsilon=1.0, delta=0.0, mechanism="none", neighbours="one")
-    for result in (math.nan, np.float32("nan"), np.array([1, math.nan]), [(1, math.nan)], release):
-        assert holds_nan(result)
-    for result in (1.0, None, "nan", np.array([1, 0]), [math.inf], {"a": 1}):
-        assert not holds_nan(result)
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - NO_JUNK - SLOW))

@@ -94,11 +94,3 @@ def test_a_message_that_repeats_the_record_would_be_noticed(monkeypatch):
     arguments = {"values": [SECRET], "epsilon": 1.0}
     with pytest.raises(AssertionError):
         assert_refused(randomized_response.privatize, arguments, "values", ValueError)
-
-
-def test_a_parameter_that_nobody_described_would_be_noticed():
-    def planted(unheard_of, *, rng=None):
-        return unheard_of
-
-    with pytest.raises(LookupError, match=r"no line for 'unheard_of', which audit.planted takes"):
-        make_arguments("audit.planted", planted)
