@@ -128,12 +128,12 @@ def _changed(path, name, number):
     from cosmic_ray.operators.provider import OperatorProvider
 
     old = path.read_text(encoding="utf-8")
-    new = mutate_code(old, OperatorProvider()[name](), number)
     try:
+        new = mutate_code(old, OperatorProvider()[name](), number)
         if ast.dump(ast.parse(new)) == ast.dump(ast.parse(old)):
             return None
         compile(new, path, "exec")
-    except SyntaxError:
+    except (AttributeError, SyntaxError):  # it cannot replace `module.Error` behind an except
         return None
     old, new = old.splitlines(), new.splitlines()
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
