@@ -71,10 +71,11 @@ def test_a_link_stays_a_link_and_what_it_points_to_is_written(tmp_path):
         assert target.read_bytes() == text
 
 
-def test_a_device_a_pipe_or_a_folder_is_never_replaced(tmp_path):
+def test_a_pipe_or_a_folder_is_never_replaced(tmp_path):
+    """Nor is a device; none is tried, since whoever runs this as root would lose it to a bug."""
     os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/null", tmp_path / "pipe", tmp_path):
+    for path in (tmp_path / "pipe", tmp_path):
         refused = pytest.raises(ValueError, match="out must be a regular file or not exist yet")
         with refused, written_whole("out", path):
             pass
-    assert Path("/dev/null").is_char_device()
+    assert (tmp_path / "pipe").is_fifo()
