@@ -16,6 +16,7 @@ import tarfile
 import threading
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -183,10 +184,17 @@ def test_a_download_is_stored_and_the_next_load_needs_no_network(cache, server, 
     assert server.requests == ["/0/blob"]
 
 
-def test_nothing_is_fetched_unless_asked_for(cache, server, payload):
-    with pytest.raises(datasets.DatasetUnavailable, match=r"python -m dpnotes\.datasets adult"):
-        datasets._load("adult", ["blob"], download=False)
-    assert not server.requests
+VOTES = partial(datasets.load_pate_votes, "mnist_250_teachers")
+
+
+@pytest.mark.parametrize(
+    "load", [datasets.load_adult, datasets.load_mnist, datasets.load_cifar10, VOTES]
+)
+def test_nothing_is_fetched_unless_asked_for(load, cache):
+    with pytest.raises(FileNotFoundError, match=r"is not on this machine.*shipped.*cache") as told:
+        load()
+    assert isinstance(told.value, datasets.DatasetUnavailable)
+    assert "python -m dpnotes.datasets " in str(told.value)
     assert not cache.exists()
 
 
@@ -276,7 +284,7 @@ CIFAR10 = "cifar-10-python.tar.gz"
 BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
 
 
-def cifar10_tarball(images, mode="w:gz"):
+def cifar10_tarball(images):
     """The original archive: each split shuffled, the training images in five batches."""
     rng = np.random.default_rng(1)
     files = {}
@@ -285,7 +293,7 @@ def cifar10_tarball(images, mode="w:gz"):
         shares = np.array_split(rng.permutation(len(y)), len(names))
         for name, share in zip(names, shares, strict=True):
             files[f"cifar-10-batches-py/{name}"] = python2_batch(x[share], y[share])
-    return tarball(files, mode)
+    return tarball(files)
 
 
 @pytest.fixture
@@ -412,11 +420,11 @@ def test_a_page_in_the_place_of_the_votes_moves_on_to_the_next_mirror(
     page, cache, server, small_votes
 ):
     server.files["/0/votes.tar.gz"] = page
-    assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
+    assert VOTES(download=True).sum() == 1000
     server.files["/1/votes.tar.gz"] = page
     shutil.rmtree(cache)
     with pytest.raises(datasets.DatasetUnavailable) as caught:
-        datasets.load_pate_votes("mnist_250_teachers", download=True)
+        VOTES(download=True)
     assert "/0/votes.tar.gz" in str(caught.value)
     assert "/1/votes.tar.gz" in str(caught.value)
     assert contents(cache) == []
@@ -424,7 +432,7 @@ def test_a_page_in_the_place_of_the_votes_moves_on_to_the_next_mirror(
 
 def test_the_votes_may_stand_behind_others_in_their_archive(cache, server, small_votes):
     server.files["/0/votes.tar.gz"] = votes_archive(25.0, before=header("x", 0) * 20)
-    assert datasets.load_pate_votes("mnist_250_teachers", download=True).sum() == 1000
+    assert VOTES(download=True).sum() == 1000
     assert "/1/votes.tar.gz" not in server.requests
 
 
@@ -439,7 +447,7 @@ def test_a_pickle_in_the_place_of_votes_is_never_opened(file, cache, server, sma
     for mirror in range(2):
         server.files[f"/{mirror}/{file}"] = archived if file.endswith(".gz") else hidden
     with pytest.raises(datasets.DatasetUnavailable, match="could not be downloaded"):
-        datasets.load_pate_votes("mnist_250_teachers", download=True)
+        VOTES(download=True)
     assert not (tmp_path / "opened").exists()
 
 
