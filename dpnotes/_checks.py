@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 from numbers import Integral, Real
+from types import UnionType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,12 @@ _MOST = 2**63 - 1
 _EXACT = np.float64(2**53)
 # How numpy reads what Python knows; a boolean is an int too, so it comes first.
 _KINDS = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"), (str, "U"), (bytes, "S"))
+
+
+def require_kind(name: str, value: object, kind: type | UnionType, allowed: str) -> None:
+    """Refuse a value of another kind; a boolean is no number, though Python takes it for one."""
+    if not isinstance(value, kind) or (kind in (Real, Integral) and isinstance(value, bool)):
+        raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
 
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
@@ -49,8 +56,7 @@ def check_real(
     allowed: str,
 ) -> float:
     """Return a finite real within bounds as a float; `allowed` puts the bounds into words."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
+    require_kind(name, value, Real, allowed)
     # Rounding to a float may reach a bound that the value itself keeps clear of.
     try:
         number = float(value)
@@ -70,8 +76,7 @@ def check_integer(name: str, value: int, *, low: int, high: int | None = None) -
     Without a `high` it must fit 64 bits, so that it can be computed with.
     """
     allowed = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
+    require_kind(name, value, Integral, allowed)
     if high is None and value > _MOST:
         raise ValueError(f"{name} must be {allowed} and below 2**63, got {shown(value)}")
     if value < low or (high is not None and value > high):
@@ -84,8 +89,7 @@ def check_seed(name: str, seed: int | None, *, or_else: str = " or None") -> int
     allowed = f"an integer of at least 0{or_else}"
     if seed is None:
         return None
-    if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral):
-        raise TypeError(f"{name} must be {allowed}, got {type(seed).__name__}")
+    require_kind(name, seed, Integral, allowed)
     if seed < 0:
         raise ValueError(f"{name} must be {allowed}, got {shown(seed)}")
     return int(seed)
@@ -104,8 +108,7 @@ def check_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or refuse it."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {type(value).__name__}")
+    require_kind(name, value, str, "a string")
     if value not in choices:
         allowed = ", ".join(map(repr, choices))
         raise ValueError(f"{name} must be one of {allowed}, got {shown(value)}")
@@ -125,8 +128,7 @@ def shown(value: object) -> str:
 
 def check_flag(name: str, value: bool) -> bool:
     """Return `value` as a bool, or refuse what is none: 0 and "no" are not False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be a boolean, got {type(value).__name__}")
+    require_kind(name, value, bool | np.bool_, "a boolean")
     return bool(value)
 
 
@@ -258,15 +260,10 @@ def check_counts(
 
     Counts that are all zero are refused as no data, unless `may_be_zero`.
     """
-    array = as_array(name, values)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
-    if array.ndim != 1 or array.size < at_least:
-        raise ValueError(
-            f"{name} must be one-dimensional with at least {at_least} entries, "
-            f"got shape {array.shape}"
-        )
-    counts = as_floats(array)
+    counts = as_numbers(name, values)
+    if counts.ndim != 1 or counts.size < at_least:
+        allowed = f"one-dimensional with at least {at_least} entries"
+        raise ValueError(f"{name} must be {allowed}, got shape {counts.shape}")
     if not np.all(np.isfinite(counts)) or counts.min(initial=0) < 0:
         raise ValueError(f"{name} must be finite and non-negative")
     if counts.max(initial=0) == 0 and not may_be_zero:

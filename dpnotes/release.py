@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpnotes._checks import check_delta, check_epsilon
+from dpnotes._checks import check_delta, check_epsilon, require_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ neighbours='one record replaced')
 
     def __post_init__(self) -> None:
         """Check every field and keep the numbers as plain floats."""
-        if isinstance(self.value, bool | np.bool_) or not isinstance(self.value, Real):
-            raise TypeError(f"value must be a real number, got {type(self.value).__name__}")
+        require_kind("value", self.value, Real, "a real number")
         delta = check_delta(self.delta)
         for name in ("mechanism", "neighbours"):
             _check_words(name, getattr(self, name))
@@ -97,8 +96,7 @@ def _nearest_float(value: Real) -> float:
 
 def _check_words(name: str, words: str) -> None:
     """Refuse a description that is not a string or says nothing."""
-    if not isinstance(words, str):
-        raise TypeError(f"{name} must be a string, got {type(words).__name__}")
+    require_kind(name, words, str, "a string")
     if not words.strip():
         raise ValueError(f"{name} must say something, got {words!r}")
 
