@@ -152,6 +152,7 @@ def test_every_count_has_noise_of_its_own():
     assert len(set(noise)) > 30
 
 
+@pytest.mark.claim("histogram.margin", kind="enumeration")
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("categories", [1, 5])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 9.0])

@@ -65,7 +65,7 @@ def test_a_bug_is_noticed_by_the_tests_that_fail_with_it_or_survives(tools, tmp_
     with pytest.raises(ValueError, match="must hold the passage"):
         run.plant(wrong | {"old": "4 * x"}, root)
 
-    noticed = matrix.fill(root, "double", tests, [wrong, alike], tmp_path / "suite")
+    noticed = matrix.fill(root, "double", tests, {0: wrong, 1: alike}, tmp_path / "suite")
     assert noticed == {0: ["tests/test_double.py::test_2"], 1: []}
     assert "2 * x" in (root / "dpnotes" / "__init__.py").read_text()
 

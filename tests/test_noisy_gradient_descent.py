@@ -418,6 +418,7 @@ def test_shuffled_batches_tell_more_than_the_accountant_says():
     assert stated < found
 
 
+@pytest.mark.claim("noisy_gradient_descent.shuffled_cost_at_least", kind="chosen cases")
 @pytest.mark.parametrize("batches", [1, 2, 50])
 def test_the_bound_on_shuffling_is_that_of_an_event_and_exact_for_one_batch(batches):
     # With one batch it is the Gaussian mechanism, where a tail is the best event there is.

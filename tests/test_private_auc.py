@@ -741,6 +741,22 @@ def test_without_a_guess_the_error_is_at_most_a_twentieth_above_that_of_a_right_
                 assert chosen.error(size) <= 1.05 * right
 
 
+@pytest.mark.claim("private_auc.MetricNoise.error", kind="chosen cases")
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_an_error_is_the_quantile_of_the_noise_at_that_size(confidence):
+    kinds = [
+        ("cauchy", 0.0, stats.cauchy),
+        ("student-t", 0.0, None),
+        ("laplace", 1e-6, stats.laplace),
+    ]
+    for family, delta, known in kinds:
+        noise = choose_noise(1000, 1.0, noise=family, delta=delta)
+        known = known or stats.t(noise.degrees)
+        for size in (1, 20, 500):
+            quantile = noise.scale(size) * known.ppf((1 + confidence) / 2)
+            assert noise.error(size, confidence) == pytest.approx(quantile, rel=1e-6)
+
+
 def test_the_records_that_an_error_of_a_hundredth_takes():
     # About 345 records of the smaller class for each 1 / epsilon, 19 times out of 20.
     for epsilon in (0.1, 0.3, 1.0):
@@ -1161,6 +1177,7 @@ def test_an_interval_of_average_precision_allows_for_a_poisson_number_of_negativ
                 assert tail(mean, value) >= needed
 
 
+@pytest.mark.claim("private_auc.metric_interval", kind="simulation with its error")
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("n", [50, *(pytest.param(n, marks=pytest.mark.full) for n in (100, 1000))])
 def test_intervals_of_average_precision_cover_what_they_say(n, name):

@@ -153,6 +153,7 @@ def test_a_metric_with_nothing_to_divide_by_is_zero_with_an_interval_of_everythi
         assert confusion_metrics(release)["recall"] == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.claim("private_confusion.confusion_metrics", kind="simulation with its error")
 @pytest.mark.parametrize(("epsilon", "n"), [(0.05, 10_000), (0.3, 1000), (20.0, 1000)])
 def test_intervals_of_confusion_metrics_hold_the_truth_as_often_as_they_say(epsilon, n):
     rng = np.random.default_rng(5)

@@ -217,7 +217,7 @@ def test_every_report_about_one_bit_is_made_from_randomized_response():
             assert mixed == list(row)
 
 
-@pytest.mark.claim("lp-optimal", kind="enumeration")
+@pytest.mark.claim("lp-optimal", kind="chosen cases")
 @pytest.mark.parametrize(("n", "prior"), [(1, 0.5), (1, 0.8), (2, 0.5), (2, 0.6), (2, 0.9)])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_no_mechanism_on_labels_keeps_more_of_them(n, prior, epsilon):
@@ -538,6 +538,16 @@ def test_excess_risk_in_errors_is_at_most_that_in_a_symmetric_loss_over_its_gap(
         if likely > 0.5:
             closest = max(closest, np.max(in_errors - excess / (least_wrong - least)))
     assert closest == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.claim("sl-calibration", kind="chosen cases")
+@pytest.mark.parametrize("loss", [np.ones_like, special.expit], ids=["constant", "reversed"])
+def test_without_a_gap_no_multiple_of_the_excess_risk_bounds_the_errors(loss):
+    z = np.linspace(-30, 30, 601)
+    assert loss(z[z <= 0]).min() <= loss(z).min()
+    expected = 0.9 * loss(z) + 0.1 * loss(-z)
+    # The scores of least risk are wrong ones, whose excess in errors is 0.8.
+    assert np.any((expected == expected.min()) & (z <= 0))
 
 
 # Learning under noise.

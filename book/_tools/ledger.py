@@ -2,7 +2,8 @@
 
 A statement is a labelled definition, theorem, lemma, proposition or corollary of a page. A promise
 is a public name of ``dpnotes`` that makes something private or says what privacy costs: it takes
-``rng`` or ``random_state``, returns a `PrivacyCost` or a `SecretCost`, or ends as in `ENDINGS`.
+``rng`` or ``random_state``, a ``confidence`` that something holds the truth, returns a
+`PrivacyCost` or a `SecretCost`, or ends as in `ENDINGS`.
 A test says what it checks, and how:
 
     @pytest.mark.claim("rr-privacy", "randomized_response.privatize", kind="enumeration")
@@ -49,7 +50,7 @@ NO_PROMISE = {
 LEFT_OUT = {"skip", "skipif", "xfail", "gpu", "browser", "site", "full"}
 COSTS = re.compile(r"->.*\b(?:PrivacyCost|SecretCost)\b")
 # How the names end of what says what privacy costs, and of what it needs.
-ENDINGS = re.compile(r"(?:^|_)(?:sensitivity|epsilon|delta|rdp|scale|noise_for|for_cost)$")
+ENDINGS = re.compile(r"(?:^|_)(?:sensitivity|epsilon|delta|rdp|scale|noise_for|for_cost|at_least)$")
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,9 @@ def promises(thing):
     draws = signature.parameters.keys() & {"rng", "random_state"}
     if inspect.isclass(thing):
         return bool(draws) and "__init__" in vars(thing)
-    return bool(draws or COSTS.search(str(signature)) or ENDINGS.search(thing.__name__))
+    confidence = "confidence" in signature.parameters
+    costs = COSTS.search(str(signature)) or ENDINGS.search(thing.__name__)
+    return bool(draws or confidence or costs)
 
 
 def read_prose(root=ROOT):
