@@ -37,7 +37,7 @@ from dpnotes.private_auc import (
     release_average_precision,
     student_t_scale,
 )
-from dpnotes.private_auc.metrics import AP_TIES, AUC_TIES
+from dpnotes.private_auc.metrics import AP_TIES, AUC_TIES, METRIC
 from dpnotes.private_auc.noise import laplace_scale, student_t_epsilon
 
 METRIC_OF = {release_auc: auc, release_average_precision: average_precision}
@@ -60,29 +60,10 @@ def make_noise(degrees, epsilon, metric="auc", delta=0.0):
     return MetricNoise(metric=metric, family=family, degrees=degrees, epsilon=epsilon, delta=delta)
 
 
-# The metrics by their definitions, pair by pair and threshold by threshold.
-
-
 def auc_of_pairs(rows, ties):
     pairs = [(x, y) for a, x in rows if a for b, y in rows if not b]
     credit = Fraction(1, 2) if ties == "half" else 0
     return sum(int(x > y) + int(x == y) * credit for x, y in pairs) / Fraction(len(pairs))
-
-
-def precision_of_steps(rows, ties):
-    positives = sum(label for label, _ in rows)
-    if ties == "pessimistic":
-        ranked = sorted(rows, key=lambda row: (-row[1], row[0]))
-        found = list(itertools.accumulate(label for label, _ in ranked))
-        steps = [Fraction(found[i], i + 1) for i, (label, _) in enumerate(ranked) if label]
-        return sum(steps) / positives
-    area, recall = Fraction(0), Fraction(0)
-    for threshold in sorted({score for _, score in rows}, reverse=True):
-        passed = [label for label, score in rows if score >= threshold]
-        reached = Fraction(sum(passed), positives)
-        area += (reached - recall) * Fraction(sum(passed), len(passed))
-        recall = reached
-    return area
 
 
 @pytest.mark.parametrize(("block", "sparse"), [(1 << 14, 8), (1, 99), (2, 1), (3, 0)])
@@ -93,13 +74,6 @@ def test_the_auc_is_exact_however_its_pairs_are_counted(block, sparse, rows, tie
         patch.setattr(private_auc.metrics, "_SPARSE", sparse)
         if len({label for label, _ in rows}) == 2:
             assert auc(*columns(rows), ties=ties) == float(auc_of_pairs(rows, ties))
-
-
-@given(rows=records, ties=st.sampled_from(["grouped", "pessimistic"]))
-def test_average_precision_is_the_area_under_its_steps(rows, ties):
-    if any(label for label, _ in rows):
-        expected = float(precision_of_steps(rows, ties))
-        assert average_precision(*columns(rows), ties=ties) == pytest.approx(expected, abs=1e-15)
 
 
 @given(rows=records, offset=st.sampled_from([0.0, 1e-300, 1e300]))
@@ -245,6 +219,21 @@ def exact_average_precision(levels, ties, missing=Fraction(0)):
     return total / n
 
 
+def ap_bound(n):
+    """Return L(n) as it is defined."""
+    if n < 2:
+        return Fraction(1)
+    harmonic = sum(Fraction(1, i) for i in range(2, n + 1))
+    odd = sum(Fraction(1, 2 * j + 1) for j in range(1, n))
+    return max(harmonic / (n - 1), (1 + odd / 2) / n)
+
+
+BOUNDS = {
+    "auc": lambda k: 1 / max(k, 1),
+    "average precision": lambda k: float(ap_bound(k)) if k < 60 else ap_local_sensitivity(k),
+}
+
+
 def worst_changes(metric, n, with_ties, **options):
     """Return the largest change for every number of positives, exactly."""
     worst = dict.fromkeys(range(n + 1), Fraction(0))
@@ -264,7 +253,8 @@ def test_data_sets_by_levels_have_the_metrics_of_the_package():
         for ties in AP_TIES:
             if labels.any():
                 found = average_precision(labels, scores, ties=ties)
-                assert found == pytest.approx(float(exact_average_precision(levels, ties)))
+                expected = float(exact_average_precision(levels, ties))
+                assert found == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.claim("auc-thm-auc", kind="all cases in exact numbers")
@@ -279,12 +269,15 @@ def test_the_local_sensitivity_of_the_auc_is_one_over_the_smaller_class(n):
         assert worst <= 1 == auc_local_sensitivity(0, n) == auc_local_sensitivity(n, 0)
 
 
-@pytest.mark.claim("auc-thm-auc", kind="all cases in exact numbers")
+@pytest.mark.claim("auc-thm-auc", "auc-thm-ap", kind="all cases in exact numbers")
 @pytest.mark.parametrize("n", range(1, 7))
-@pytest.mark.parametrize("ties", AUC_TIES)
-def test_ties_leave_the_sensitivity_of_the_auc_as_it_is(n, ties):
-    for positives, worst in worst_changes(exact_auc, n, with_ties=True, ties=ties).items():
-        assert worst <= Fraction(1, max(min(positives, n - positives), 1))
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_way_of_ties_has_a_larger_sensitivity(n, metric):
+    exact = {"auc": exact_auc, "average precision": exact_average_precision}[metric]
+    for ties in METRIC[metric].ties:
+        for positives, worst in worst_changes(exact, n, with_ties=True, ties=ties).items():
+            decides = METRIC[metric].size(positives, n - positives)
+            assert worst <= BOUNDS[metric](decides) + 1e-15
 
 
 @pytest.mark.parametrize("missing", [Fraction(0), Fraction(1, 3), Fraction(1)])
@@ -304,23 +297,6 @@ def test_the_local_sensitivity_of_average_precision_is_the_formula(n):
         found = ap_local_sensitivity(positives, n - positives)
         assert found == pytest.approx(float(change), abs=1e-14)
         assert found <= ap_local_sensitivity(positives) + 1e-15
-
-
-@pytest.mark.parametrize("n", range(1, 7))
-@pytest.mark.parametrize("ties", AP_TIES)
-def test_the_bound_on_average_precision_holds_for_either_way_of_ties(n, ties):
-    worst = worst_changes(exact_average_precision, n, with_ties=True, ties=ties)
-    for positives, change in worst.items():
-        assert float(change) <= ap_local_sensitivity(positives) + 1e-15
-
-
-def ap_bound(n):
-    """Return L(n) as it is defined."""
-    if n < 2:
-        return Fraction(1)
-    harmonic = sum(Fraction(1, i) for i in range(2, n + 1))
-    odd = sum(Fraction(1, 2 * j + 1) for j in range(1, n))
-    return max(harmonic / (n - 1), (1 + odd / 2) / n)
 
 
 def ap_exact(n, m):
@@ -585,11 +561,6 @@ def test_the_beta_of_the_source_for_laplace_noise_fails_for_a_large_epsilon():
 
 # The smallest scales.
 
-BOUNDS = {
-    "auc": lambda k: 1 / max(k, 1),
-    "average precision": lambda k: float(ap_bound(k)) if k < 60 else ap_local_sensitivity(k),
-}
-
 
 @pytest.mark.claim("private_auc.MetricNoise.scale", kind="chosen cases")
 @pytest.mark.claim("private_auc.release_auc", kind="chosen cases")
@@ -690,7 +661,7 @@ def worst_loss_over_data_sets(n, scale_of, degrees):
 
 
 @pytest.mark.claim("auc-thm-smallest", "private_auc.release_auc", kind="enumeration")
-@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("degrees", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_no_two_data_sets_of_up_to_six_records_lose_more_than_epsilon(degrees, epsilon):
     noise = make_noise(degrees, epsilon)
@@ -715,7 +686,7 @@ def test_broken_copies_lose_more_than_epsilon_between_some_data_sets(degrees):
 # The choice of a family.
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 40.0])
 def test_with_a_guess_no_family_has_a_smaller_error_there(epsilon):
     for guess in (1, 10, 100, 1000, 50_000):
         chosen = choose_noise(10**5, epsilon, guess=guess)
@@ -729,7 +700,7 @@ def test_with_a_guess_no_family_has_a_smaller_error_there(epsilon):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("epsilon", [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("epsilon", [0.03, 0.1, 1.0, 10.0])
 def test_without_a_guess_the_error_is_at_most_a_twentieth_above_that_of_a_right_guess(
     metric, epsilon
 ):

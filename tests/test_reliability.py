@@ -98,23 +98,6 @@ def columns_of(name, records, container):
     }
 
 
-def check_neighbours(name, records, other, container):
-    """Compare a data set with its neighbour, whose last record is the other one."""
-
-    def seen_of(data):
-        return outcome(name, columns_of(name, data, container))
-
-    alone = {id(record): seen_of([record] * SIZE) for record in [*records, other]}
-    neighbour = [*records[:-1], other]
-    first, second = seen_of(records), seen_of(neighbour)
-    for data, seen in ((records, first), (neighbour, second)):
-        refusals = [alone[id(record)] for record in data if is_refusal(alone[id(record)])]
-        assert is_refusal(seen) == bool(refusals)
-        assert not refusals or seen[0] in {kind for kind, _ in refusals}
-    if types_of(records[-1]) == types_of(other) and alone[id(records[-1])] == alone[id(other)]:
-        assert first == second
-
-
 def types_of(value):
     """Return the types in a record, which anybody may know."""
     if isinstance(value, list | tuple):
@@ -122,21 +105,33 @@ def types_of(value):
     return (type(value), value.dtype) if isinstance(value, np.ndarray) else type(value)
 
 
-def ask(name, pools, containers, data):
-    """Draw a data set and its neighbour, and compare what is seen of them."""
-    record = st.tuples(*map(st.sampled_from, pools))
+def check_neighbours(name, pools, containers, data):
+    """Draw a data set and its neighbour, whose last record is another one, and compare them."""
+
+    def seen_of(records):
+        return outcome(name, columns_of(name, records, container))
+
     # Of few kinds, so that many data sets hold valid records only.
+    record = st.tuples(*map(st.sampled_from, pools))
     kinds = data.draw(st.lists(record, min_size=2, max_size=3), label="kinds of records")
     records = data.draw(st.lists(st.sampled_from(kinds), min_size=SIZE, max_size=SIZE))
     other, container = data.draw(st.sampled_from(kinds)), data.draw(st.sampled_from(containers))
-    check_neighbours(name, records, other, container)
+    alone = {id(record): seen_of([record] * SIZE) for record in [*records, other]}
+    neighbour = [*records[:-1], other]
+    first, second = seen_of(records), seen_of(neighbour)
+    for data_set, seen in ((records, first), (neighbour, second)):
+        refusals = [alone[id(record)] for record in data_set if is_refusal(alone[id(record)])]
+        assert is_refusal(seen) == bool(refusals)
+        assert not refusals or seen[0] in {kind for kind, _ in refusals}
+    if types_of(records[-1]) == types_of(other) and alone[id(records[-1])] == alone[id(other)]:
+        assert first == second
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 @settings(max_examples=20, derandomize=True, **unhurried)
 @given(data=st.data())
 def test_a_refusal_tells_no_two_valid_records_of_a_list_apart(name, data):
-    ask(name, PRIVATE[name].values(), [list, tuple], data)
+    check_neighbours(name, PRIVATE[name].values(), [list, tuple], data)
 
 
 SOME = [0.0, 1.0, 0.5, -1.0, 2.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e308]
@@ -160,7 +155,7 @@ def test_a_refusal_tells_no_two_valid_records_of_an_array_apart(name, data):
     rows = [[first, second] for first in ARRAYS[kind] for second in ARRAYS[kind]]
     pools = [ARRAYS[kind] if pool is ENTRIES else rows for pool in PRIVATE[name].values()]
     with np.errstate(over="ignore"):
-        ask(name, pools, [lambda entries: np.array(entries, dtype=kind)], data)
+        check_neighbours(name, pools, [lambda entries: np.array(entries, dtype=kind)], data)
 
 
 MECHANISMS = [name for name in sorted(WITHOUT_RECORDS) if name.endswith(".answer")]
