@@ -1,7 +1,7 @@
 """Validation shared by every module.
 
-Two rules. A wrong *parameter* is quoted back to the caller. A wrong *record* is not: the message
-says what was expected of it and nothing of what it held, because a log is read by strangers.
+A message about a wrong *parameter* quotes its value. A message about a wrong *record* says only
+what was expected and never what the record holds, because strangers read logs.
 """
 
 import math
@@ -13,15 +13,15 @@ from types import UnionType
 import numpy as np
 from numpy.typing import ArrayLike
 
-# The largest number that 64 bits with a sign hold, and the last before which doubles hold all.
+# The largest int64, and the bound up to which doubles represent every integer.
 _MOST = 2**63 - 1
 _EXACT = np.float64(2**53)
-# How numpy reads what Python knows; a boolean is an int too, so it comes first.
+# The numpy kind of each Python type. bool precedes int because it is a subclass of int.
 _KINDS = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"), (str, "U"), (bytes, "S"))
 
 
 def require_kind(name: str, value: object, kind: type | UnionType, allowed: str) -> None:
-    """Refuse a value of another kind; a boolean is no number, though Python takes it for one."""
+    """Refuse a value of another kind; a boolean does not count as a number, unlike in Python."""
     if not isinstance(value, kind) or (kind in (Real, Integral) and isinstance(value, bool)):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
 
@@ -55,9 +55,9 @@ def check_real(
     high_open: bool = False,
     allowed: str,
 ) -> float:
-    """Return a finite real within bounds as a float; `allowed` puts the bounds into words."""
+    """Return a finite real within bounds as a float; `allowed` states the bounds in words."""
     require_kind(name, value, Real, allowed)
-    # Rounding to a float may reach a bound that the value itself keeps clear of.
+    # Compare the float, because rounding may move a value onto an open bound.
     try:
         number = float(value)
     except OverflowError:
@@ -73,7 +73,7 @@ def check_real(
 def check_integer(name: str, value: int, *, low: int, high: int | None = None) -> int:
     """Return `value` as an int, or refuse it: it must be a whole number in [low, high].
 
-    Without a `high` it must fit 64 bits, so that it can be computed with.
+    Without `high` it must fit an int64, because callers compute with it in numpy.
     """
     allowed = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
     require_kind(name, value, Integral, allowed)
@@ -96,10 +96,10 @@ def check_seed(name: str, seed: int | None, *, or_else: str = " or None") -> int
 
 
 def check_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """Return the generator, or a new one from a seed; None takes fresh bits of the machine.
+    """Return the generator, or a new one from a seed; None takes fresh entropy from the system.
 
-    False, an empty list and their like are refused: numpy takes them for the seed 0, which anybody
-    can guess.
+    False, an empty list and the like are refused, because numpy reads them as the seed 0, which
+    anybody can guess.
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -116,33 +116,33 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return how a message quotes a parameter: in full where that is short."""
+    """Return the value of a parameter as a message quotes it: in full if that is short."""
     try:
         words = repr(value) if isinstance(value, str) else str(value)
     except ValueError:
-        # Python writes out no integer of more than 4,300 digits.
+        # Python refuses to print an integer of more than 4,300 digits.
         words = ""
     kept = 0 < len(words) <= 100
     return words if kept else f"one of type {type(value).__name__}, too long to print"
 
 
 def check_flag(name: str, value: bool) -> bool:
-    """Return `value` as a bool, or refuse what is none: 0 and "no" are not False."""
+    """Return a boolean as a bool, and refuse anything else: 0 and "no" do not count as False."""
     require_kind(name, value, bool | np.bool_, "a boolean")
     return bool(value)
 
 
 def as_array(name: str, values: ArrayLike, *, with_booleans: bool = False) -> np.ndarray:
-    """Return `values` as an array, or refuse what has no order, a mask or rows of several lengths.
+    """Return `values` as an array; refuse sets, masked arrays and rows of different lengths.
 
-    Whether an entry of a list is refused depends on the entry alone, not on its neighbours. Whole
-    numbers of any types stay whole; one that does not fit 64 bits with a sign turns the list into
-    an array of objects, which no caller takes; and a boolean is refused beside numbers, as it is
-    without them, unless the caller takes booleans.
+    Whether an entry of a list is refused depends on that entry alone, not on the others. So whole
+    numbers of mixed types stay whole; one that does not fit an int64 makes an array of objects,
+    which every caller refuses; and a boolean among numbers is refused, as it is by itself, unless
+    the caller accepts booleans.
     """
     if isinstance(values, list | tuple):
         return _from_list(name, values, with_booleans)
-    # The order of a set changes from one start of Python to the next.
+    # The order of a set differs from one run of Python to the next.
     if isinstance(values, Set | Mapping):
         raise TypeError(f"{name} must be a sequence or an array, got {type(values).__name__}")
     _refuse_masks(name, {type(values)})
@@ -162,9 +162,9 @@ def _from_list(name: str, values: list | tuple, with_booleans: bool) -> np.ndarr
 
 
 def _types_in(values: list | tuple) -> set[type]:
-    """Return the types of the entries of nested lists; of an array in them, that of its numbers."""
+    """Return the types of the entries of nested lists; an array counts by its dtype."""
     level, types = values, set()
-    # Nobody nests deeper, except a list that holds itself.
+    # Stop at depth 4, because a list may contain itself.
     for _ in range(4):
         found = set(map(type, level))
         lists = {kind for kind in found if issubclass(kind, list | tuple)}
@@ -178,14 +178,14 @@ def _types_in(values: list | tuple) -> set[type]:
 
 
 def _kind_of_entry(kind: type) -> str:
-    """Return the letter by which numpy knows a type."""
+    """Return numpy's kind letter for a type."""
     if issubclass(kind, np.generic):
         return np.dtype(kind).kind
     return next((letter for known, letter in _KINDS if issubclass(kind, known)), "O")
 
 
 def _refuse_masks(name: str, types: Iterable[type]) -> None:
-    # Without its mask, what was set aside as missing would count as an answer.
+    # numpy would drop the mask, and values marked as missing would count as records.
     if any(issubclass(kind, np.ma.MaskedArray) for kind in types):
         raise TypeError(f"{name} must be an array without a mask, got a masked array")
 
@@ -196,16 +196,16 @@ def _converted(name: str, values: ArrayLike) -> np.ndarray:
     except ValueError:
         raise ValueError(f"{name} must have rows of one length") from None
     except (TypeError, RuntimeError):
-        # A tensor that records gradients, and its like.
+        # For example a tensor that requires a gradient.
         raise TypeError(
             f"{name} must be what numpy reads as an array, got {type(values).__name__}"
         ) from None
 
 
 def _exactly(array: np.ndarray, values: list | tuple, *, whole: bool) -> np.ndarray:
-    """Return a list with whole numbers, none of them rounded for the sake of its neighbours."""
+    """Return the array of a list, its whole numbers unrounded even where numpy chose doubles."""
     rounded = whole and array.dtype.kind == "f"
-    # What was rounded to the bound itself does not show that it was above.
+    # >= because 2^53 + 1 rounds to 2^53. Below it, doubles represent integers exactly.
     if not (np.abs(array) >= _EXACT).any():
         return array.astype(np.int64) if rounded else array
     entries = as_objects(values)
@@ -215,9 +215,9 @@ def _exactly(array: np.ndarray, values: list | tuple, *, whole: bool) -> np.ndar
 
 
 def as_objects(values: list | tuple) -> np.ndarray:
-    """Return the entries of nested lists as they are; of an array without a dimension its number.
+    """Return the entries of nested lists as objects, with zero-dimensional arrays unwrapped.
 
-    Left in its array it would not be known for a whole number, and could wrap around.
+    Otherwise such an array would not be recognised as a whole number, and could wrap around.
     """
     entries = np.array(values, dtype=object)
     entries.flat = [v[()] if isinstance(v, np.ndarray) else v for v in entries.flat]
@@ -234,22 +234,22 @@ def check_categories(name: str, values: ArrayLike, categories: int) -> np.ndarra
         raise TypeError(f"{name} must be integers or booleans, got {kind_of(array)}; {advice}")
     if array.dtype.kind == "b" and categories != 2:
         raise TypeError(f"{name} must be integers in [0, {categories}), got dtype bool")
-    # A boolean read from foreign memory may hold any byte, which a report would carry along.
+    # A boolean array over a foreign buffer may hold any byte, and a report would leak it.
     if not _within(array.view(np.uint8) if array.dtype.kind == "b" else array, categories):
         raise ValueError(f"{name} must be integers in [0, {categories}); a record is not")
     return array
 
 
 def _within(array: np.ndarray, categories: int) -> bool:
-    """Whether every integer lies in [0, categories): one pass, as a negative one wraps to huge."""
+    """Whether every integer lies in [0, categories), in one pass over an unsigned view."""
     kind = array.dtype
     unsigned = array.view(f"{kind.byteorder}u{kind.itemsize}")
-    # Read as unsigned, -1 in a byte is 255: a small type may not reach the last category.
+    # -1 in an int8 is 255 as unsigned, so the type's own maximum is a bound too.
     return int(unsigned.max()) < min(categories, int(np.iinfo(kind).max) + 1)
 
 
 def kind_of(array: np.ndarray) -> str:
-    """Name the type of an array without its width, which tells how long the longest word is."""
+    """Name the dtype without its width, which for text is the length of the longest record."""
     return f"dtype {array.dtype.type.__name__}"
 
 
@@ -258,7 +258,7 @@ def check_counts(
 ) -> np.ndarray:
     """Return counts as a 1-D float array of finite non-negative numbers.
 
-    Counts that are all zero are refused as no data, unless `may_be_zero`.
+    Counts that are all zero are refused, unless `may_be_zero`.
     """
     counts = as_numbers(name, values)
     if counts.ndim != 1 or counts.size < at_least:
@@ -272,18 +272,18 @@ def check_counts(
 
 
 def is_finite(array: np.ndarray) -> bool:
-    """Whether every number is one that a double can hold, as many of a wider type are not."""
+    """Whether every number is finite as a double; a wider type may exceed its range."""
     return bool(np.isfinite(as_floats(array) if array.dtype.itemsize > 8 else array).all())
 
 
 def as_floats(array: np.ndarray) -> np.ndarray:
-    """Return a copy as doubles; a wider number beyond them becomes infinite, without a warning."""
+    """Return a copy as doubles; numbers out of their range become infinite, without a warning."""
     with np.errstate(over="ignore"):
         return array.astype(float)
 
 
 def as_numbers(name: str, values: ArrayLike) -> np.ndarray:
-    """Return real numbers as doubles, or refuse what holds anything else."""
+    """Return real numbers as doubles, and refuse anything else."""
     array = as_array(name, values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be numbers, got {kind_of(array)}")

@@ -1,19 +1,19 @@
-"""What the notebooks of the book share."""
+"""Helpers for the notebooks of the book."""
 
 import numpy as np
 
-# The outputs that myst_nb knows as glue: it keeps them off the page, and so does JupyterLab.
+# myst_nb reads outputs of this MIME type as glue. Neither it nor JupyterLab displays them.
 _PREFIX = "application/papermill.record/"
 
 
 def keep(**numbers: object) -> None:
-    """Keep numbers for the prose, which shows them before a mark such as ``<!-- share:.1f -->``.
+    """Store numbers for the prose, which shows them before a mark such as ``<!-- share:.1f -->``.
 
     Parameters
     ----------
     **numbers
-        Name and value. A float is kept to six significant digits, as machines differ in later
-        ones; an integer or a string is kept as it is.
+        Name and value. A float is rounded to six significant digits, because later digits differ
+        between machines; an integer or a string is stored unchanged.
     """
     from IPython.display import display
 

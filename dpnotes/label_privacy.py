@@ -1,13 +1,13 @@
-"""Label privacy: hand out a column of labels, each of which may be false.
+"""Label privacy: release a column of labels, each of which may be false.
 
-The features of the records are public and the label of each is private: neighbours differ in one
-label. `privatize` is randomized response on two classes, and `epsilon` is what it costs. A model
-that is trained on private labels costs no more; `symmetric_loss` makes the most of them.
+The features are public and the labels are private: neighbours differ in one label. `privatize` is
+randomized response on two classes, and `epsilon` is its cost. Training a model on private labels
+costs nothing more, because it is post-processing; `symmetric_loss` has the losses for it.
 
 The exponential mechanism of McSherry and Talwar (2007) on the whole column, with the number of
-kept labels as utility, is the same mechanism at half of the epsilon that it states. Bi and
-Suppakitpaisarn (2022) use it so. `exponential` draws from it, and the functions below that take or
-return a `stated_epsilon` speak of it: the cost is half of that number.
+kept labels as utility, is the same mechanism at half of its stated epsilon. Bi and Suppakitpaisarn
+(2022) use it in this way. `exponential` draws from it. Wherever a function takes or returns a
+`stated_epsilon`, the cost is half of that number.
 """
 
 import math
@@ -33,9 +33,10 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import lie_probability
 
-# Doubles hold every whole number up to this one.
+# Doubles represent every integer up to this one.
 _MOST_LABELS = 2**53
-# Up to so many counts are added one by one, because two tails that hardly differ would cancel.
+# Add the probabilities of up to this many counts directly, because the difference of two nearly
+# equal tails would lose its digits.
 _NARROW = 1 << 16
 
 
@@ -54,8 +55,8 @@ def output_distribution(epsilon: float) -> np.ndarray:
 
     Notes
     -----
-    A label is kept with probability e^epsilon / (1 + e^epsilon) (Warner, 1965). No mechanism at
-    this cost keeps more, averaged over all columns: proved in the chapter on label privacy.
+    A label is kept with probability e^epsilon / (1 + e^epsilon) (Warner, 1965). No mechanism of
+    this cost keeps more labels, averaged over all columns; the chapter on label privacy proves it.
 
     Examples
     --------
@@ -82,8 +83,8 @@ def privatize(
     epsilon : float
         The privacy cost of each label, positive and finite.
     classes : sequence of two labels
-        What a label may be, known in public: two different numbers, booleans or strings, such as
-        (0, 1), (False, True) or ("well", "ill").
+        The two values of a label, which are public: two different numbers, booleans or strings,
+        such as (0, 1), (False, True) or ("well", "ill").
     rng : Generator, int or None
         Where the randomness comes from; None asks the system for a fresh start.
 
@@ -95,9 +96,9 @@ def privatize(
 
     Notes
     -----
-    Each label is kept with probability e^epsilon / (1 + e^epsilon), by an exact coin of its own
-    (Warner, 1965). Which labels are valid, and the type of what is returned, never depend on the
-    labels together: a list is read one record at a time.
+    Each label is kept with probability e^epsilon / (1 + e^epsilon), decided by its own exact coin
+    (Warner, 1965). A list is read one record at a time, so whether a label is valid and the type
+    of the result never depend on several labels together.
 
     Examples
     --------
@@ -120,9 +121,9 @@ def estimate(reports: ArrayLike, epsilon: float, *, classes: Sequence = (-1, 1))
     reports : array_like of shape (n,)
         Private labels, as `privatize` draws them.
     epsilon : float
-        The privacy cost of each, at which they were drawn.
+        The privacy cost of each label when the reports were drawn.
     classes : sequence of two labels
-        What a label may be, as in `privatize`.
+        The two values of a label, as in `privatize`.
 
     Returns
     -------
@@ -181,7 +182,7 @@ def exponential(
     classes: Sequence = (-1, 1),
     rng: np.random.Generator | int | None = None,
 ) -> np.ndarray:
-    """Draw private labels by the exponential mechanism, which costs half of what it states.
+    """Draw private labels by the exponential mechanism; the cost is half of its stated epsilon.
 
     Parameters
     ----------
@@ -190,27 +191,29 @@ def exponential(
     stated_epsilon : float
         The mechanism's own parameter, positive and finite. The privacy cost is half of it.
     method : {"independent", "two-step"}
-        "independent" flips an exact coin for each label. "two-step" is the way of Bi and
+        "independent" flips an exact coin for each label. "two-step" is the algorithm of Bi and
         Suppakitpaisarn (2022): draw how many labels are kept, then which ones. Both have the same
         distribution.
     classes : sequence of two labels
-        What a label may be, as in `privatize`.
+        The two values of a label, as in `privatize`.
     rng : Generator, int or None
         Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
     ndarray of shape (n,)
-        Private labels, of the type that `privatize` gives.
+        Private labels, of the same type as those of `privatize`.
 
     Notes
     -----
-    The utility of an output is the number of labels that it keeps, with sensitivity 1. Its
+    The utility of an output is the number of labels that it keeps, and has sensitivity 1. Its
     exponential is a product over the labels, so each is kept independently with probability
-    e^(stated_epsilon / 2) / (1 + e^(stated_epsilon / 2)): it is `privatize` at half.
+    e^(stated_epsilon / 2) / (1 + e^(stated_epsilon / 2)): this is `privatize` at half of the
+    stated epsilon.
 
-    The coins have this distribution to the last bit. The score of the two-step way is drawn from
-    doubles: right to ten digits, and one that should be rarer than e^-700 is drawn that often.
+    The coins have exactly this distribution. The two-step algorithm draws the number of kept labels
+    from probabilities that are doubles: they are right to ten digits, and one that should be below
+    e^-700 is e^-700.
 
     Examples
     --------
@@ -254,8 +257,8 @@ def log_score_pmf(n: int, stated_epsilon: float) -> np.ndarray:
     Notes
     -----
     The recursion of Bi and Suppakitpaisarn (2022), log P(i) = log P(i - 1) + log(n - i + 1)
-    - log(i) + stated_epsilon / 2, is summed from the likeliest score outwards, and normalised at
-    the end. So the terms that are added have one sign, and nothing cancels where it matters.
+    - log(i) + stated_epsilon / 2, is summed from the most likely score outwards, and normalised at
+    the end. All terms of each sum then have the same sign, so nothing cancels.
 
     Examples
     --------
@@ -269,7 +272,7 @@ def log_score_pmf(n: int, stated_epsilon: float) -> np.ndarray:
     mode = int(np.count_nonzero(steps > 0))
     log_pmf = np.zeros(n + 1)
     np.cumsum(steps[mode:], out=log_pmf[mode + 1 :])
-    # Past the reach of doubles, at an epsilon of 1e300, minus infinity is the logarithm to give.
+    # At an epsilon such as 1e300 the sum overflows, and minus infinity is the right logarithm.
     with np.errstate(over="ignore"):
         log_pmf[:mode] = -np.cumsum(steps[:mode][::-1])[::-1]
     others = np.exp(log_pmf[:mode]).sum() + np.exp(log_pmf[mode + 1 :]).sum()
@@ -297,8 +300,8 @@ def truncated_binomial(n: int, low: int, high: int, p: float) -> float:
 
     Notes
     -----
-    Tails are those of `scipy.stats.binom`, and a range is the difference of two of them, taken on
-    its own side of the mean. Up to 65,536 counts are added one by one.
+    The probability is the difference of two tails of `scipy.stats.binom`, those on the side of the
+    mean where the range lies. For up to 65,536 counts it is a direct sum.
 
     Examples
     --------
@@ -333,8 +336,8 @@ def success_probability(n: int, stated_epsilon: float) -> float:
 
     Notes
     -----
-    The number of flipped labels is binomial. Its probability is rounded to a double, which for
-    10**15 labels moves the result by up to 1e-8.
+    The number of flipped labels is binomial. Rounding the probability of a flip to a double moves
+    the result by up to 1e-8 for 10**15 labels.
 
     Examples
     --------
@@ -347,14 +350,14 @@ def success_probability(n: int, stated_epsilon: float) -> float:
 
 
 def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
-    """Return the stated epsilon at which at least half of n labels are kept; it costs half.
+    """Return the stated epsilon at which at least half of n labels are kept; the cost is half.
 
     Parameters
     ----------
     n : int
         The number of labels, from 1 to 2**53.
     failure : float
-        The probability of failure that is accepted, strictly between 0 and 1.
+        The acceptable probability of keeping fewer, strictly between 0 and 1.
     bound : {"exact", "chernoff", "hoeffding", "normal"}
         "exact" is the smallest such epsilon. Chernoff's and Hoeffding's are sufficient, and keep
         *more* than half; the normal one is an approximation.
@@ -364,7 +367,7 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     float
         The parameter of the exponential mechanism, to be given to `exponential` or to
         `success_probability`. The privacy cost, to be given to `privatize`, is half of it. It is 0
-        where a fair coin for every label is already enough.
+        if a fair coin for every label is enough.
 
     Raises
     ------
@@ -374,8 +377,8 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     Notes
     -----
     With z the quantile of the normal distribution and b the failure: 4 arccosh(b^(-1/n))
-    (Chernoff), 4 artanh(sqrt(2 ln(1/b) / n)) (Hoeffding) and 4 z / sqrt(n) (normal). The exact one
-    lies between 0 and Chernoff's, where the exact probability is inverted.
+    (Chernoff), 4 artanh(sqrt(2 ln(1/b) / n)) (Hoeffding) and 4 z / sqrt(n) (normal). The exact
+    value is a root of the exact probability, searched for between 0 and Chernoff's.
 
     Examples
     --------
@@ -401,7 +404,7 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
         _, fails = _binomial_tails(n, n // 2, float(special.expit(-stated_epsilon / 2)))
         return math.log(max(fails, smallest)) - math.log(failure)
 
-    # Where a fair coin is exactly enough, rounding must not ask for more.
+    # If a fair coin is exactly enough, rounding must not make the result positive.
     if shortfall(0.0) <= 1e-12:
         return 0.0
     found = optimize.brentq(
@@ -413,8 +416,8 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
 def _binomial_tails(n: int, count: int, p: float) -> tuple[float, float]:
     """Return Pr[Bin(n, p) <= count] and Pr[Bin(n, p) > count]."""
     if 2 * count + 1 == n:
-        # Take the last trial apart, because scipy's incomplete beta function (Boost's) is wrong in
-        # the fourth digit where its parameters are equal and large: from 10**12 trials on.
+        # Condition on the last trial, because scipy's incomplete beta function (from Boost) is
+        # wrong in the fourth digit if its parameters are equal and large: from 10**12 trials on.
         tie = stats.binom.pmf(count, n - 1, p)
         at_most = stats.binom.cdf(count - 1, n - 1, p) + (1 - p) * tie
         above = stats.binom.sf(count, n - 1, p) + p * tie
@@ -424,12 +427,12 @@ def _binomial_tails(n: int, count: int, p: float) -> tuple[float, float]:
 
 
 def _chernoff(excess: float) -> float:
-    """Return 4 arccosh(exp(excess)), where the exponential would overflow or round to 1."""
+    """Return 4 arccosh(exp(excess)), without overflow and without rounding exp(excess) to 1."""
     return 4 * (excess + math.log1p(math.sqrt(-math.expm1(-2 * excess))))
 
 
 def _kinds(label: object) -> str:
-    """Return which types of an array hold labels like this one, none for what is no label."""
+    """Return the kinds of arrays that can hold a label like this; empty if it is not a label."""
     if isinstance(label, bool | np.bool_):
         return "b"
     if isinstance(label, str):
@@ -448,7 +451,7 @@ def _check_classes(classes: Sequence) -> np.ndarray:
     if "" in kinds or len(kinds) > 1:
         raise TypeError("classes must be two numbers, two booleans or two strings")
     array = as_array("classes", pair)
-    # An array may round a large integer beside a float, and make one label of two.
+    # numpy may round a large integer beside a float, which would make two labels equal.
     held = array.dtype.kind in "biufU" and array.tolist() == pair
     if not held or len(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(
@@ -463,8 +466,8 @@ def _check_labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether each label is of the second class, and the classes in the type of the reports.
 
-    An array of numbers keeps its type. Anything else is read one record at a time, so that neither
-    a refusal nor the type depends on how the types of the records mix.
+    An array of numbers keeps its type. Anything else is read one record at a time, so neither a
+    refusal nor the type depends on the mix of types among the records.
     """
     first, second = classes.tolist()
     allowed = (
@@ -496,7 +499,7 @@ def _check_labels(
 
 
 def _as_records(name: str, labels: ArrayLike) -> np.ndarray:
-    """Return an array of whatever the records are; nested ones may not fit into one."""
+    """Return the records as an array of objects, or refuse records that are arrays themselves."""
     try:
         return np.array(labels, dtype=object)
     except (ValueError, TypeError, RuntimeError):
