@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from dpnotes._checks import check_integer, check_probability, check_real
+from dpnotes._checks import check_integer, check_probability, check_real, require_kind
 from dpnotes.private_auc.metrics import METRIC
 from dpnotes.private_auc.release import MetricRelease
 
@@ -87,8 +87,7 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     >>> estimate.low < estimate.value < estimate.high
     True
     """
-    if not isinstance(release, MetricRelease):
-        raise TypeError(f"release must be a MetricRelease, got {type(release).__name__}")
+    require_kind("release", release, MetricRelease, "a MetricRelease")
     confidence = check_probability("confidence", confidence)
     size = check_integer(
         "at_least", at_least, low=1, high=METRIC[release.metric].largest(release.n)

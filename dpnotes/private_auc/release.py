@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import check_choice, check_integer, check_rng
+from dpnotes._checks import check_choice, check_integer, check_rng, require_kind
 from dpnotes.private_auc.metrics import (
     METRIC,
     METRICS,
@@ -54,8 +54,7 @@ class MetricRelease(Release):
         """Check every field, and keep plain numbers."""
         Release.__post_init__(self)
         n = check_integer("n", self.n, low=1, high=MOST_RECORDS)
-        if not isinstance(self.noise, MetricNoise):
-            raise TypeError(f"noise must be a MetricNoise, got {type(self.noise).__name__}")
+        require_kind("noise", self.noise, MetricNoise, "a MetricNoise")
         object.__setattr__(self, "n", n)
         if self.guess is not None:
             guess = check_integer("guess", self.guess, low=1, high=n)
