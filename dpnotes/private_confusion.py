@@ -1,8 +1,8 @@
 """Private confusion matrices: accuracy, recall, specificity, precision and F1 from four counts.
 
-One record replaced moves one unit from a cell of the matrix to another, so noise for whole numbers
-that keeps their sum is enough. All metrics of the matrix come out of it at no further cost, each
-with an interval that knows of the noise and of sampling.
+Replacing one record moves one unit from a cell of the matrix to another, so integer noise that
+keeps the sum suffices. All metrics of the released matrix follow at no further cost, each with an
+interval that covers both noise and sampling.
 """
 
 import math
@@ -72,7 +72,7 @@ def release_confusion_matrix(
     labels : array_like of int in {0, 1} or of bool, shape (n,)
         The true classes; 1 is positive.
     predictions : array_like of int in {0, 1} or of bool, shape (n,)
-        The predicted classes. A threshold that makes them of scores must be public.
+        The predicted classes. If they are thresholded scores, the threshold must be public.
     epsilon : float
         The privacy cost, at least 1e-9 and finite.
     rng : Generator, int or None
@@ -85,14 +85,14 @@ def release_confusion_matrix(
 
     Notes
     -----
-    One record replaced moves one unit from a cell to another, so whole counts M that sum to n come
-    with probability proportional to ``exp(-epsilon |M - C|_1 / 2)``: that is epsilon-private, since
-    the sum of these weights is the same for all C. Three cells get discrete Laplace noise of scale
-    2 / epsilon and the fourth what is missing, kept with the probability that its size deserves.
-    The coins are exact for odds that are rounded to doubles: half of epsilon is lowered by 1e-12,
-    which is more than the rounding costs. Noise never comes from 700 to 1,400 scales on (how far
-    depends on epsilon alone), where exact noise would be with a probability below 1e-303: so the
-    claim of epsilon alone holds up to a delta of that size.
+    Integer counts M with the sum n are released with probability proportional to
+    ``exp(-epsilon |M - C|_1 / 2)``. Replacing a record changes |M - C|_1 by at most 2, and the sum
+    of these weights is the same for all C, so this is epsilon-private. To draw it, three cells get
+    discrete Laplace noise of scale 2 / epsilon, the fourth gets minus their sum z, and the draw is
+    accepted with probability ``exp(-epsilon |z| / 2)``. The coins are exact for odds rounded to
+    doubles: half of epsilon is lowered by 1e-12, as headroom for that rounding. Noise beyond 700 to
+    1,400 scales (depending on epsilon alone) is never drawn; exact noise would be there with a
+    probability below 1e-303, so the claim of pure epsilon holds up to a delta of that size.
 
     Examples
     --------
@@ -123,9 +123,10 @@ def _balanced_noise(rate: float, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def _kept_proposals(size: int, rate: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a row of such numbers for each of `size` proposals that is kept, and none for others.
+    """Return the accepted ones of `size` proposals for `_balanced_noise`, one a row.
 
-    Three are drawn, and the last is kept with the probability that it should have.
+    Rejection sampling: draw three numbers, set the last one to minus their sum, and accept the row
+    with the weight of that last one.
     """
     three = discrete_laplace(3 * size, 1 / rate, rng).reshape(-1, 3)
     last = -three.sum(axis=1)
@@ -142,9 +143,9 @@ def confusion_metrics(
     Parameters
     ----------
     release : ConfusionRelease
-        From `release_confusion_matrix`. No more privacy is spent.
+        From `release_confusion_matrix`. Its metrics are post-processing and spend nothing.
     confidence : float
-        How often such intervals hold the truth, strictly between 0 and 1.
+        The probability that an interval covers the truth, strictly between 0 and 1.
 
     Returns
     -------
@@ -154,12 +155,12 @@ def confusion_metrics(
 
     Notes
     -----
-    The counts are first moved to the nearest ones that are not negative. A metric with nothing in
-    its denominator is 0, as in scikit-learn. Each is a share k / (k + l) of two sums of cells; F1
-    is 2 J / (1 + J) for the share J = tp / (tp + fp + fn). The interval holds the shares t for
-    which k - t (k + l) is no surprise (Fieller, 1954), given the binomial variance of the sample
-    and the variance of the noise; noise has heavier tails than a normal variable, for which the
-    quantile is corrected (Cornish and Fisher, 1938).
+    The counts are first projected to the nearest non-negative counts of the same sum. A metric
+    whose denominator is 0 is 0, as in scikit-learn. Each is a share k / (k + l) of two sums of
+    cells; F1 is 2 J / (1 + J) for the share J = tp / (tp + fp + fn). The interval consists of the
+    shares t for which k - t (k + l) is within a quantile of 0 (Fieller, 1954), given the binomial
+    variance of the sample and the variance of the noise. The quantile is corrected because the
+    noise has heavier tails than a normal variable (Cornish and Fisher, 1938).
 
     Examples
     --------
@@ -180,7 +181,7 @@ def confusion_metrics(
     return found
 
 
-# Which of tn, fp, fn, tp are hits, and which misses.
+# Which of tn, fp, fn, tp count as hits, and which as misses.
 _SHARES = {
     "accuracy": ([1, 0, 0, 1], [0, 1, 1, 0]),
     "recall": ([0, 0, 0, 1], [0, 0, 1, 0]),
@@ -193,10 +194,10 @@ _SHARES = {
 def _share(
     counts: NDArray, hits: NDArray, misses: NDArray, epsilon: float, tail: float
 ) -> Estimate:
-    """Return hits / (hits + misses) with the interval of all shares that fit."""
+    """Return hits / (hits + misses) with its Fieller interval."""
     k, total = float(counts @ hits), float(counts @ (hits + misses))
     share = k / total if total else 0.0
-    # hits - share (hits + misses) sees this much noise: a quadratic in the share.
+    # The variance of the noise in hits - share (hits + misses), a quadratic in the share.
     noise = _noise_form(hits, hits, epsilon)
     slope = _noise_form(hits, hits + misses, epsilon)
     curve = _noise_form(hits + misses, hits + misses, epsilon)

@@ -1,17 +1,17 @@
 """Private AUC and average precision: say how good a classifier is without showing its test set.
 
-The area under the ROC curve (AUC) is the chance that a positive record scores higher than a
-negative one; average precision (AP) is the mean precision at the positives. Both change little when
-one record is replaced and both classes are large, and a lot when one class is small. How large the
-classes are is a secret too: only the number of records N is public. So the width of the noise may
-change by a bounded factor only from one class size to the next. Boyd, Lantz and Page (2015) had it
-follow a *smooth sensitivity* (Nissim, Raskhodnikova and Smith, 2007); here it is, at each size,
-nearly the smallest that the exact loss between two neighbours allows.
+The area under the ROC curve (AUC) is the probability that a positive record scores higher than a
+negative one; average precision (AP) is the mean precision at the positives. When one record is
+replaced, both change little if both classes are large, and a lot if one class is small. The sizes
+of the classes are secret too: only the number of records N is public. So the scale of the noise may
+change only by a bounded factor from one class size to the next. Boyd, Lantz and Page (2015) made
+the scale proportional to a *smooth sensitivity* (Nissim, Raskhodnikova and Smith, 2007). Here it
+is, at each class size, close to the smallest that the exact privacy loss between neighbours allows.
 
-`metrics` has the two metrics and their sensitivities, `noise` the three families of noise and what
-they need, `release` the private numbers and `interval` what they say of a population. What depends
-on the records together, such as a class that is missing, raises no error and changes no type in a
-release: it takes a documented value instead.
+`metrics` has the two metrics and their sensitivities, `noise` the three families of noise and their
+scales, `release` the private numbers, and `interval` confidence intervals for the population. A
+release never raises an error or changes its type for something that depends on several records
+together, such as a missing class: it uses a documented value instead.
 """
 
 from dpnotes.private_auc.interval import Estimate, metric_interval

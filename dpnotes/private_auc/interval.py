@@ -1,4 +1,4 @@
-"""What a private metric says of the population that the test records come from."""
+"""Confidence intervals for the metric of the population that the test records come from."""
 
 import math
 import warnings
@@ -13,16 +13,16 @@ from dpnotes._checks import check_integer, check_probability, check_real, requir
 from dpnotes.private_auc.metrics import METRIC
 from dpnotes.private_auc.release import MetricRelease
 
-# Where the sample is looked at, in its standard deviations; and how finely the negatives of the
-# worst case are counted.
+# Grids for the metric of the sample, in its standard deviations, and for the number of negatives
+# above all positives.
 _NODES = np.concatenate([np.linspace(-8, 8, 401), np.linspace(8.5, 60, 100)])
 _COUNTS = np.concatenate([[0.0], np.geomspace(1e-3, 1e4, 1500)])
-# From half of all values on, an interval is not worth its cost.
+# Warn when the noise alone reaches this far: the interval then covers half of [0, 1].
 _SAYS_NOTHING = 0.25
 
 
 class Estimate(NamedTuple):
-    """A number between 0 and 1, and the interval that goes with it."""
+    """A number between 0 and 1, with its interval."""
 
     value: float
     low: float
@@ -38,12 +38,12 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
         From `release_auc` or `release_average_precision`.
     at_least : int
         The fewest records that the smaller class (for average precision: the positives) can have.
-        It must be public: a plan of the study, a law that sets a quota, or a noisy count less a
-        margin for its noise will do (`private_confusion.release_confusion_matrix` counts both
-        classes). If there are fewer, the interval is too narrow. The guess of the release is no
-        such bound.
+        It must be public, for example from the plan of the study, a legal quota, or a noisy count
+        minus a margin for its noise (`private_confusion.release_confusion_matrix` counts both
+        classes). If there are fewer, the interval is too narrow. The guess given to the release is
+        not such a bound.
     confidence : float
-        How often such intervals hold the truth, strictly between 0 and 1.
+        The probability that an interval covers the truth, strictly between 0 and 1.
 
     Returns
     -------
@@ -53,30 +53,30 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     Warns
     -----
     UserWarning
-        If the noise alone reaches a quarter with this confidence, so that the interval covers half
-        of all values or whatever is left of them at an end. It depends on public numbers only.
+        If the noise alone reaches 0.25 with this confidence, so that the interval covers half of
+        [0, 1] (less near an end). This depends on public numbers only.
 
     Notes
     -----
-    The true class sizes are secret, so the width depends on `at_least` alone. An end t of the
-    interval is where the released value becomes a surprise: a sample of the worst kind whose mean
-    is t, with the noise of the release at `at_least` records, is that far off with probability
+    The true class sizes are secret, so the width depends on `at_least` alone. The interval inverts
+    two one-sided tests: at an end t, a worst-case sample of mean t, with the noise of the release
+    at `at_least` records, is at least as far from t as the released value with probability
     (1 - confidence) / 2.
 
-    For the AUC the worst kind is a share out of k = `at_least` independent records, whose tails are
-    those of Clopper and Pearson (1934). An AUC is an average of averages over k disjoint pairs
-    (Hoeffding, 1963), so it is never more spread out than that share in the convex order, and has
-    no larger variance (van Dantzig, 1951; Birnbaum and Klose, 1957). Convex order bounds no tail at
-    a given level: that the share's tails are the worst is measured below, not proved.
+    For the AUC the worst case is a binomial share out of k = `at_least` records, with the tails of
+    Clopper and Pearson (1934). An AUC is an average of averages over k disjoint pairs (Hoeffding,
+    1963), so it is at most as spread out as that share in the convex order, and its variance is no
+    larger (van Dantzig, 1951; Birnbaum and Klose, 1957). Convex order does not bound the tail at a
+    given level: that the share's tails are the worst is measured below, not proved.
 
-    For average precision two kinds are looked at, and the larger tail counts. The one is a share
-    out of k / r(t) records, where r(t) is the largest variance that scores of either class can
-    give, over t (1 - t): we fitted it to what a search over all shapes found, which was
-    less. The other has a Poisson number of negatives above all positives. Both hold for any number
-    of negatives, and allow for class sizes that vary from sample to sample. This is no proof for
-    every shape of scores: over 20,000 samples each, with 50, 100 and 1,000 records of either class,
-    eight shapes with and without ties, and epsilon 0.1, 1 and 10, intervals at 95 % held the truth
-    at least 95.0 % of the time and those at 90 % at least 90.5 %.
+    For average precision the larger tail of two cases counts. The first is a share out of k / r(t)
+    records, where r(t) t (1 - t) / k bounds the variance for any distribution of the scores: we
+    fitted r above the largest variances that a search over distributions found. The second has a
+    Poisson number of negatives above all positives. Both hold for any number of negatives, and
+    allow for class sizes that vary from sample to sample. They are not a proof for every
+    distribution: over 20,000 samples each, with 50, 100 and 1,000 records of either class, eight
+    distributions with and without ties, and epsilon 0.1, 1 and 10, intervals at 95 % covered the
+    truth at least 95.0 % of the time and those at 90 % at least 90.5 %.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     def end(exceeds: Callable[[float, float], float], far: float) -> float:
         if exceeds(far, released) >= tail:
             return far
-        # The released value itself is no surprise, but for rounding.
+        # At t = released the probability exceeds `tail`, except for rounding.
         if exceeds(released, released) <= tail:
             return released
         return float(
@@ -123,7 +123,7 @@ _Tail = Callable[[float, float], float]
 
 
 def _tails(release: MetricRelease, size: int) -> tuple[_Tail, _Tail]:
-    """Return how likely, at worst, a release is at least, and at most, a value if the mean is t."""
+    """Return the largest probabilities that a release of mean t is at least, at most, a value."""
     if release.metric == "auc":
         effective, few = (lambda t: size), None
     else:
@@ -158,29 +158,29 @@ class _FewNegatives:
         self.precisions = 1 - self.counts / size * sums
 
     def at_least(self, at: NDArray, t: float) -> NDArray:
-        """Return how likely a sample is at least `at`, if the mean is t."""
+        """Return the probability that a sample of mean t is at least `at`."""
         mean, seen = _mean_count(t, self.size), self._seen(at)
         return np.where(at > self.precisions[-1], special.gammaincc(seen + 1, mean), 0.0)
 
     def at_most(self, at: NDArray, t: float) -> NDArray:
-        """Return how likely a sample is at most `at`, if the mean is t."""
+        """Return the probability that a sample of mean t is at most `at`."""
         mean, seen = _mean_count(t, self.size), self._seen(at)
         chances = special.gammainc(np.maximum(seen, 1e-300), mean)
         return np.where(at > self.precisions[-1], np.where(seen > 0, chances, 1.0), 0.0)
 
     def _seen(self, at: NDArray) -> NDArray:
-        """Return how many negatives make an average precision."""
+        """Return the number of negatives that gives an average precision."""
         return np.interp(at, self.precisions[::-1], self.counts[::-1])
 
 
 def _places(t: float, size: float) -> NDArray:
-    """Return places in [0, 1] that are dense around a share t of so many records."""
+    """Return a grid on [0, 1] that is dense around a share t out of `size` records."""
     spread = math.sqrt(max(t * (1 - t), 1 / size) / size)
     return np.unique(np.clip(np.concatenate([t + spread * _NODES, t - spread * _NODES]), 0, 1))
 
 
 def _share_at_least(at: NDArray, t: float, size: float) -> NDArray:
-    """Return how likely a share of `size` independent records of mean t is at least `at`."""
+    """Return the probability that a share out of `size` records, of mean t, is at least `at`."""
     if t in (0.0, 1.0):
         return np.where(at <= t, 1.0, 0.0)
     hits = np.maximum(size * at, 1e-300)
@@ -193,10 +193,10 @@ def _variance_ratio(t: float) -> float:
 
 
 def _mean_count(t: float, size: int) -> float:
-    """Return how many negatives above all positives make an average precision of t, on average."""
+    """Return the mean number of negatives above all positives for an average precision of t."""
     lost = min(max(1 - t, 1e-290), 1 - 1e-9)
 
-    # a log(1 + 1 / a) grows from 0 to 1, and lies above a / (1 + a).
+    # a log(1 + 1 / a) increases from 0 to 1 and exceeds a / (1 + a), which brackets the root.
     def excess(a: float) -> float:
         return a * math.log1p(1 / a) - lost
 

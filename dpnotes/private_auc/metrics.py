@@ -1,4 +1,4 @@
-"""The two metrics, how far one record can move them, and what can be made of a published AUC."""
+"""The two metrics, their sensitivities, and two uses of a published AUC: a curve and an attack."""
 
 import math
 from collections.abc import Callable
@@ -24,28 +24,28 @@ AUC_TIES = ("half", "pessimistic")
 AP_TIES = ("grouped", "pessimistic")
 METRICS = ("auc", "average precision")
 
-# More records than anybody has; doubles count up to here.
+# Doubles represent every integer up to this one.
 MOST_RECORDS = 2**53
-# So many positives are merged with the negatives among them at a time.
+# Merge this many positives at a time with the negatives between them.
 _BLOCK = 1 << 14
-# With so many negatives for each of them they are searched for instead.
+# With more negatives than this for each positive, binary search is faster than a merge.
 _SPARSE = 8
 _SIDES = ("left", "right")
 
 
 def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
-    """Return the area under the ROC curve. This number is exact, and not private.
+    """Return the exact area under the ROC curve, which is not private.
 
     Parameters
     ----------
     labels : array_like of int in {0, 1} or of bool, shape (n,)
         The true classes; 1 is positive.
     scores : array_like of finite numbers, shape (n,)
-        Higher means more likely positive. An array keeps its type, and so whole numbers of any
-        size; the numbers of a list become doubles.
+        Higher means more likely positive. An array keeps its type, so large integers stay exact;
+        the numbers of a list become doubles.
     ties : {"half", "pessimistic"}
-        What a positive and a negative record of equal score count for: half a pair, as in
-        scikit-learn, or nothing, as if all negatives came first.
+        A positive and a negative record of equal score count as half a pair, as in scikit-learn, or
+        as a wrong pair, as if all negatives ranked higher.
 
     Returns
     -------
@@ -55,14 +55,14 @@ def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
     Raises
     ------
     ValueError
-        If the two are not of one length, a record is not valid, or a class is missing.
+        If labels and scores differ in length, a record is not valid, or a class is missing.
     TypeError
         If labels are neither integers nor booleans, or scores are not real numbers.
 
     Notes
     -----
-    This is the Mann-Whitney statistic over n m. Each class is sorted, and the pairs are counted in
-    whole numbers as the two are merged, so the result is the double nearest to the true quotient.
+    This is the Mann-Whitney statistic over n m. Each class is sorted, and the pairs are counted as
+    integers when the two are merged, so the result is the double nearest to the true quotient.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def auc(labels: ArrayLike, scores: ArrayLike, *, ties: str = "half") -> float:
 
 
 def average_precision(labels: ArrayLike, scores: ArrayLike, *, ties: str = "grouped") -> float:
-    """Return the average precision. This number is not private.
+    """Return the average precision, which is not private.
 
     Parameters
     ----------
@@ -88,18 +88,18 @@ def average_precision(labels: ArrayLike, scores: ArrayLike, *, ties: str = "grou
     scores : array_like of finite numbers, shape (n,)
         Higher means more likely positive.
     ties : {"grouped", "pessimistic"}
-        Records of equal score pass the threshold together, as in scikit-learn, or one by one with
-        all negatives first.
+        Records of equal score pass the threshold together, as in scikit-learn, or one by one, the
+        negatives first.
 
     Returns
     -------
     float
-        The mean, over the positives, of the precision among the records down to each of them.
+        The mean, over the positives, of the precision among the records ranked down to each.
 
     Raises
     ------
     ValueError
-        If the two are not of one length, a record is not valid, or there is no positive.
+        If labels and scores differ in length, a record is not valid, or there is no positive.
     TypeError
         If labels are neither integers nor booleans, or scores are not real numbers.
 
@@ -135,11 +135,11 @@ def auc_local_sensitivity(positives: int, negatives: int) -> float:
     Notes
     -----
     A positive record takes part in 1 / n of all pairs, a negative one in 1 / m, and a record that
-    changes its class moves the AUC by at most max(1 / n, 1 / (m + 1)). Any value of a pair in
-    [0, 1] will do, so ties may count as half. Each bound is reached, by a single record that goes
-    from one end of a perfect ranking to the other. Where a class is missing the AUC is whatever
-    constant in [0, 1] one likes, and 1 is a bound (Boyd, Lantz and Page, 2015, theorem 3, bound
-    the change for given sizes; for a given ranking it may be smaller).
+    changes its class moves the AUC by at most max(1 / n, 1 / (m + 1)). This holds for any value of
+    a pair in [0, 1], so ties may count as half. A record that moves from one end of a perfect
+    ranking to the other attains the bound. If a class is missing, the AUC is defined as some
+    constant in [0, 1], and 1 is a bound. Boyd, Lantz and Page (2015, theorem 3) bound the change
+    for given sizes; for a given ranking it may be smaller.
 
     Examples
     --------
@@ -166,8 +166,8 @@ def auc_smooth_sensitivity(positives: int, negatives: int, beta: float) -> float
 
     Notes
     -----
-    The logarithm of exp(beta j) / j is convex in j, so its largest value over j = 1, ..., k is at
-    an end: S = max(1 / k, exp(-beta (k - 1))), and 1 for k < 2.
+    The logarithm of exp(beta j) / j is convex in j, so its maximum over j = 1, ..., k is at an end
+    of that range: S = max(1 / k, exp(-beta (k - 1))), and 1 for k < 2.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
     positives : int
         The number of positives n, at least 0.
     negatives : int, optional
-        The number of negatives m, at least 0. Without it, the result is a bound for every m.
+        The number of negatives m, at least 0. If it is omitted, the result is a bound for every m.
 
     Returns
     -------
@@ -202,12 +202,12 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
         (H_n - 1) / (n - 1),
         (1 - n / N + sum_{j < n} a_j / ((j + a_j) (j + 1 + a_j))) / n  with a_j = min(j, m).
 
-    A negative that rises to the top, or becomes a positive there, does (H_{n + 1} - 1) / n, which
-    is less than the first. L(n) has 1 + (1/3 + 1/5 + ... + 1 / (2n - 1)) / 2 in brackets. Both are
-    1 for n < 2, which covers any constant for an average precision without a positive. L(n) also
-    bounds what a record can do to scikit-learn's grouped ties: there the j-th positive has
-    p_j >= j positives and a_j negatives at its score or above, and every term above, with p_j for
-    j, falls as p_j grows.
+    A negative that rises to the top, or becomes a positive there, changes the average precision by
+    (H_{n + 1} - 1) / n, which is less than the first. The bound L(n) is the maximum of the same two
+    terms with 1 + (1/3 + 1/5 + ... + 1 / (2n - 1)) / 2 in the brackets of the second. Both are 1
+    for n < 2, which covers any constant for an average precision without a positive. L(n) is also a
+    bound with scikit-learn's grouped ties: there the j-th positive has p_j >= j positives and a_j
+    negatives at its score or above, and every term above, with p_j for j, decreases in p_j.
 
     Examples
     --------
@@ -244,8 +244,9 @@ def ap_smooth_sensitivity(positives: int, beta: float) -> float:
     Notes
     -----
     From n = 4 on, L(n) is the integral over x in [0, 1] of the mean of x, x^2, ..., x^(n - 1),
-    which is an integral of exponentials in n; so log L is convex there, and the first four values
-    fit on. As for the AUC the largest value is at an end: max(L(n), exp(-beta (n - 1))).
+    which is an integral of exponentials in n; so log L is convex there, and it stays convex with
+    the first values included. As for the AUC, the maximum is at an end: max(L(n),
+    exp(-beta (n - 1))).
 
     Examples
     --------
@@ -259,17 +260,17 @@ def ap_smooth_sensitivity(positives: int, beta: float) -> float:
 
 
 def smooth_sensitivity(size: int, beta: float, *, metric: str = "auc") -> float:
-    """Return the smooth sensitivity of either metric for a class of so many records.
+    """Return the smooth sensitivity of either metric for a class of `size` records.
 
     Parameters
     ----------
     size : int
-        The size of the class that decides: the smaller one for the AUC, the positives for average
-        precision; at least 0.
+        The size of the class that determines the sensitivity: the smaller one for the AUC, the
+        positives for average precision; at least 0.
     beta : float
         How fast the sensitivity may change from neighbour to neighbour; positive and finite.
     metric : {"auc", "average precision"}
-        Whose sensitivity.
+        The metric.
 
     Returns
     -------
@@ -295,10 +296,10 @@ def binormal_roc(auc: float, false_positive_rate: ArrayLike) -> NDArray[np.float
     Parameters
     ----------
     auc : float
-        The area under the curve, in [0, 1]. With a private AUC, or an end of its interval, the
-        curve is private at no further cost.
+        The area under the curve, in [0, 1]. The curve of a private AUC, or of an end of its
+        interval, is private at no further cost.
     false_positive_rate : array_like of numbers in [0, 1]
-        Where to take the curve.
+        Where to evaluate the curve.
 
     Returns
     -------
@@ -331,19 +332,19 @@ def reidentify_label(
     *,
     decimals: int | None = None,
 ) -> int:
-    """Guess the label of the one record that is not known, from the AUC of all.
+    """Guess the label of the one unknown record from the AUC of all records.
 
     Parameters
     ----------
     known_labels : array_like of int in {0, 1} or of bool, shape (n - 1,)
         The classes of all other records.
     known_scores : array_like of finite numbers, shape (n - 1,)
-        Their scores. The score of the record in question is not known.
+        Their scores. The score of the unknown record is not needed.
     published_auc : float
         The AUC of all n records, in [0, 1].
     decimals : int, optional
-        To how many decimals it was published: the candidates are rounded alike. By default they
-        are not.
+        The number of decimals to which it was published: the candidates are rounded in the same
+        way. By default they are not rounded.
 
     Returns
     -------
@@ -352,9 +353,9 @@ def reidentify_label(
 
     Notes
     -----
-    The attack of Boyd, Lantz and Page (2015), section 3.1: put the record at every rank, with
-    either label, and look which AUC comes nearest. Of several that are equally near (within 1e-12)
-    the label that occurs more often wins, and 0 in a draw. Ranks are the gaps between different
+    The attack of Boyd, Lantz and Page (2015), section 3.1: try every rank of the record with either
+    label, and keep those whose AUC is nearest to the published one (ties within 1e-12). The label
+    that occurs more often among them wins, and 0 in a draw. Ranks are the gaps between distinct
     known scores.
 
     Examples
@@ -370,7 +371,7 @@ def reidentify_label(
     candidates = _candidates(positives, negatives)
     if decimals is not None:
         decimals = check_integer("decimals", decimals, low=0)
-        # More decimals than a double has change nothing, and numpy cannot count them.
+        # Doubles have at most 17 digits, and np.round refuses a huge number of decimals.
         candidates = [np.round(found, min(decimals, 17)) for found in candidates]
     distances = [np.abs(found - published) for found in candidates]
     best = min(found.min(initial=np.inf) for found in distances) + 1e-12
@@ -403,13 +404,13 @@ def check_classes(name: str, values: ArrayLike) -> NDArray:
 
 
 def check_numbers(name: str, values: ArrayLike) -> NDArray:
-    """Return finite real numbers, in the type that they came in."""
+    """Return finite real numbers; an array keeps its type."""
     array = as_array(name, values, with_booleans=True)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be real numbers, got {kind_of(array)}")
     if not hasattr(values, "dtype"):
-        # One record with a fraction makes a list of whole numbers an array of doubles, and may so
-        # make ties of all others. As doubles each record is what it is by itself.
+        # A single fraction turns a list of integers into doubles, which may create ties among the
+        # others. If every list becomes doubles, no record changes how another one is read.
         with np.errstate(over="ignore"):
             array = array.astype(float)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -418,7 +419,7 @@ def check_numbers(name: str, values: ArrayLike) -> NDArray:
 
 
 def check_doubles(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return real numbers as doubles, all of them finite."""
+    """Return finite real numbers as doubles."""
     numbers = as_floats(check_numbers(name, values))
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite numbers")
@@ -440,7 +441,7 @@ def split_scores(
     scores = check_numbers(scores_name, scores)
     check_lengths(scores_name, scores, labels_name, labels)
     positive = labels.astype(bool)
-    # Several times faster than an array of booleans as an index.
+    # compress is several times faster than indexing with a boolean array.
     parts = scores.compress(positive), scores.compress(~positive)
     for part in parts:
         part.sort()
@@ -448,7 +449,7 @@ def split_scores(
 
 
 def exact_auc(positives: NDArray, negatives: NDArray, ties: str) -> Fraction:
-    """Return the exact AUC; without one of the classes, 1/2."""
+    """Return the exact AUC, or 1/2 if a class is missing."""
     pairs = positives.size * negatives.size
     if pairs == 0:
         return Fraction(1, 2)
@@ -457,13 +458,13 @@ def exact_auc(positives: NDArray, negatives: NDArray, ties: str) -> Fraction:
 
 
 def _halves_won(positives: NDArray, negatives: NDArray, ties: str) -> int:
-    """Return twice how many pairs are in order, for positives and negatives that ascend."""
+    """Return twice the number of pairs in the right order, for sorted positives and negatives."""
     first = int(np.searchsorted(negatives, positives[0]))
     negatives = negatives[first : np.searchsorted(negatives, positives[-1], side="right")]
     if negatives.size > _SPARSE * positives.size:
         strict, upto = (int(np.searchsorted(negatives, positives, s).sum()) for s in _SIDES)
     else:
-        # A stable sort takes two runs for what they are and merges them: faster than a search.
+        # A stable sort detects the two sorted runs and merges them, which is faster than a search.
         merged = np.concatenate([positives, negatives])
         order = np.argsort(merged, kind="stable")
         strict = upto = _wins(order < positives.size)
@@ -475,13 +476,13 @@ def _halves_won(positives: NDArray, negatives: NDArray, ties: str) -> int:
 
 
 def _wins(positive: NDArray) -> int:
-    """Return how many negatives come before each positive, over all."""
+    """Return the number of negatives before each positive, summed over the positives."""
     places = np.flatnonzero(positive)
     return int(places.sum()) - places.size * (places.size - 1) // 2
 
 
 def exact_average_precision(positives: NDArray, negatives: NDArray, ties: str) -> Fraction:
-    """Return the average precision, as a double makes it; without a positive, 0."""
+    """Return the average precision, computed in doubles, or 0 if there is no positive."""
     if positives.size == 0:
         return Fraction(0)
     found = np.arange(positives.size, 0, -1)
@@ -496,7 +497,7 @@ def auc_bound(smaller: int) -> float:
 
 
 def ap_bound(n: int) -> float:
-    """Return L(n)."""
+    """Return the bound L(n) of `ap_local_sensitivity`."""
     if n < 2:
         return 1.0
     return max((harmonic(n) - 1) / (n - 1), (1 + odd_sum(n - 1) / 2) / n)
@@ -513,12 +514,12 @@ def odd_sum(n: int) -> float:
 
 
 class Metric(NamedTuple):
-    """All that a release has to know of a metric."""
+    """What a release needs to know about a metric."""
 
     ties: tuple[str, ...]
     value: Callable[[NDArray, NDArray, str], Fraction]
     bound: Callable[[int], float]
-    # The size of the class that decides, and the largest that it can be among n records.
+    # The size of the class that determines the sensitivity, and its maximum among n records.
     size: Callable[[int, int], int]
     largest: Callable[[int], int]
 
@@ -532,5 +533,5 @@ METRIC = {
 
 
 def discounted(size: int, beta: float, metric: str) -> float:
-    """Return the smooth sensitivity of numbers that are known to be valid."""
+    """Return the smooth sensitivity without checking the arguments."""
     return max(METRIC[metric].bound(size), math.exp(-beta * max(size - 1, 0)))

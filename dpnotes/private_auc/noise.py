@@ -1,8 +1,8 @@
-"""How much noise a metric needs: three families, each with about the smallest scale.
+"""How much noise a metric needs: three families, each close to its smallest scale.
 
-Two neighbours differ in the value and in the scale of the noise. For each family
-`allowed_change(u)` says how far apart the values may be, in scales of the narrower noise, where the
-scales differ by a factor of up to e^u. All the rest is the same for every family.
+Two neighbours differ in the value of the metric and in the scale of the noise. For each family
+`allowed_change(u)` says how far apart the values may be, in units of the smaller scale, if the
+scales differ by a factor of up to e^u. Everything else is the same for all families.
 """
 
 import math
@@ -31,23 +31,25 @@ from dpnotes.private_auc.metrics import METRIC, METRICS, MOST_RECORDS, check_dou
 CALIBRATIONS = ("exact", "nissim")
 FAMILIES = ("cauchy", "student-t", "laplace")
 NOISES = ("auto", *FAMILIES)
-# One is Cauchy noise. Six or more never give the smallest error at 95 %.
+# One degree of freedom is Cauchy noise. Six or more never give the smallest error at 95 %.
 DEGREES = (1, 2, 3, 4, 5)
 
-# Noise of e^-32 smooth sensitivities is small enough, and no double underflows.
+# Larger epsilons get the noise of this one: its scale, e^-32 smooth sensitivities, is negligible
+# and does not underflow.
 _LARGEST_EPSILON = 64.0
-# Beyond this epsilon the noise is far below the grid of the results, and no double overflows.
+# Larger epsilons count as this one: the noise is far below the grid of the results, and nothing
+# overflows.
 _NOISELESS_EPSILON = 2.0**60
 # Calibrate to epsilon (1 - 2^-18): headroom for rounding in the log of the scale ratio. Where the
 # loss grows steeply with that log, whose doubles are off by up to 2^-51, leave 2^-50 for each unit
 # of slope.
 _SHORTAGE = 2.0**-18
 _ROUNDING = 2.0**-50
-# Below this scale a double may lose digits of what it is compared with.
+# Below this scale doubles may lose digits in the distance, so it is computed in fractions.
 _SMALLEST_SCALE = 1e-290
-# Up to here sizes are gone through one by one, from there on in steps of a 64th.
+# The recursion over class sizes steps by 1 up to this size, and by a 64th of the size beyond.
 _BLOCK = 64
-# Families are compared at the sizes where the best of them has at most this error.
+# Compare families at the sizes where the best of them has at most this error.
 _USEFUL = 0.1
 
 
@@ -63,7 +65,7 @@ def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> 
         ("nissim").
     calibration : {"exact", "nissim"}
         "exact" is the smallest factor that is epsilon-private for every beta-smooth sensitivity.
-        "nissim" is 6 / epsilon, the one of the source.
+        "nissim" is 6 / epsilon, the published factor.
 
     Returns
     -------
@@ -73,14 +75,14 @@ def cauchy_scale(epsilon: float, beta: float, *, calibration: str = "exact") -> 
     Notes
     -----
     The log-ratio of two Cauchy densities with centres a, b and scales s, t is at most
-    arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), a distance in the hyperbolic plane, and reaches
-    it. With centres at most the smaller sensitivity apart, and scales within a factor e^beta, the
-    worst factor is 1 or e^beta, and this is epsilon for
+    arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), a distance in the hyperbolic plane, and attains
+    it. If the centres are at most the smaller sensitivity apart and the scales are within a factor
+    e^beta, the worst ratio of scales is 1 or e^beta, and the largest log-ratio is epsilon for
 
         c = max(1 / (2 sinh(epsilon / 2)), sqrt(e^-beta / (2 (cosh(epsilon) - cosh(beta))))).
 
-    An epsilon above 64 gets what 64 gets. "nissim" is theorem 2 of the source, after Nissim,
-    Raskhodnikova and Smith (2007); at epsilon 1 it has a real epsilon of 0.22614.
+    An epsilon above 64 gives the same factor as 64. "nissim" is theorem 2 of Boyd, Lantz and Page
+    (2015), after Nissim, Raskhodnikova and Smith (2007); claimed at epsilon 1, it costs 0.22614.
 
     Examples
     --------
@@ -102,9 +104,9 @@ def cauchy_epsilon(value: float, scale: float, other_value: float, other_scale: 
     Parameters
     ----------
     value, scale : float
-        What a data set has without noise, and the scale of its noise, positive and finite.
+        The value of a data set without noise, and the scale of its noise, positive and finite.
     other_value, other_scale : float
-        The same of its neighbour.
+        The same for its neighbour.
 
     Returns
     -------
@@ -113,8 +115,8 @@ def cauchy_epsilon(value: float, scale: float, other_value: float, other_scale: 
 
     Notes
     -----
-    Of centres a, b and scales s, t it is arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), computed
-    as 2 arsinh of half the distance over sqrt(s t).
+    For centres a, b and scales s, t it is arccosh(1 + ((a - b)^2 + (s - t)^2) / (2 s t)), computed
+    as 2 arsinh(sqrt((a - b)^2 + (s - t)^2) / (2 sqrt(s t))).
 
     Examples
     --------
@@ -144,18 +146,18 @@ def student_t_scale(epsilon: float, beta: float, degrees: int) -> float:
 
     Notes
     -----
-    With v degrees and the loss of `student_t_epsilon`, noise of scales s and t = e^-u s with
-    centres up to S = t / c apart is epsilon-private if and only if
+    By the privacy loss of `student_t_epsilon` with v degrees of freedom, noise of scales s and
+    t = e^-u s with centres up to S = t / c apart is epsilon-private if and only if
 
         1 / c^2 <= 4 v e^u sinh((epsilon + u) / (v + 1)) sinh((epsilon - v u) / (v + 1)).
 
-    The right side is concave in e^u. So for all u up to beta it is enough to look at the two ends,
+    The right side is concave in e^u. So its minimum over u in [0, beta] is at one of the two ends,
 
         c = max(1 / (2 sqrt(v) sinh(epsilon / (v + 1))),
                 e^(-beta/2) / (2 sqrt(v sinh((epsilon+beta)/(v+1)) sinh((epsilon-v beta)/(v+1))))).
 
-    Bun and Steinke (2019) look at noise of this kind on a smooth sensitivity; the exact constant is
-    proved in the chapter. An epsilon above 64 gets what 64 gets.
+    Bun and Steinke (2019) study such noise with a smooth sensitivity; the chapter proves the exact
+    constant. An epsilon above 64 gives the same factor as 64.
 
     Examples
     --------
@@ -178,10 +180,8 @@ def student_t_epsilon(
 
     Parameters
     ----------
-    value, scale : float
-        What a data set has without noise, and the scale of its noise, positive and finite.
-    other_value, other_scale : float
-        The same of its neighbour.
+    value, scale, other_value, other_scale : float
+        As in `cauchy_epsilon`.
     degrees : int
         The degrees of freedom, at least 1. One makes it Cauchy noise.
 
@@ -192,11 +192,11 @@ def student_t_epsilon(
 
     Notes
     -----
-    With v degrees, centres a, b and scales s, t the log-ratio at x is
+    With v degrees of freedom, centres a, b and scales s, t, the log-ratio at x is
 
         (v + 1) / 2 * C(x) + (v - 1) / 2 * log(s / t),
 
-    where C(x) is that of Cauchy noise of scales sqrt(v) s and sqrt(v) t. C reaches from -d to d,
+    where C(x) is that of Cauchy noise of scales sqrt(v) s and sqrt(v) t. C ranges from -d to d,
     with d = arccosh(1 + ((a - b)^2 + v (s - t)^2) / (2 v s t)). So the result is
     (v + 1) / 2 * d + (v - 1) / 2 * abs(log(s / t)).
 
@@ -217,21 +217,21 @@ def student_t_epsilon(
     if low < _SMALLEST_SCALE or not math.isfinite(distance):
         apart_squared = (Fraction(value) - Fraction(other_value)) ** 2
         distance = _exact_distance(apart_squared / degrees, Fraction(low), Fraction(high))
-    # Of scales that are nearly equal the logarithms would cancel.
+    # The difference of the logarithms of nearly equal scales would lose its digits.
     near = high < 2 * low
     wider = math.log1p((high - low) / low) if near else math.log(high) - math.log(low)
     return (degrees + 1) / 2 * distance + (degrees - 1) / 2 * wider
 
 
 def _exact_distance(apart_squared: Fraction, low: Fraction, high: Fraction) -> float:
-    """Return the distance of two centres and scales where doubles lose digits or overflow."""
+    """Return the hyperbolic distance in exact fractions, for scales beyond the reach of doubles."""
     half_squared = (apart_squared + (high - low) ** 2) / (4 * low * high)
     if not half_squared:
         return 0.0
     logarithm = math.log(half_squared.numerator) - math.log(half_squared.denominator)
     if abs(logarithm) < 600:
         return 2 * math.asinh(math.sqrt(half_squared))
-    # arsinh x is next to log 2 x where x is large, and to x where it is small.
+    # arsinh x is log 2x for large x and x for small x, to the precision of doubles.
     return 2 * math.log(2) + logarithm if logarithm > 0 else 2 * math.exp(logarithm / 2)
 
 
@@ -245,7 +245,7 @@ def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
     delta : float
         The probability of a larger loss, strictly between 0 and 1.
     beta : float
-        The rate of the smooth sensitivity; positive, and so small that any noise is enough.
+        The rate of the smooth sensitivity; positive, and small enough for a finite scale to exist.
 
     Returns
     -------
@@ -256,7 +256,8 @@ def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
     -----
     With l = log(1 / delta) it is one over the smallest of epsilon, e^beta (epsilon - beta) and
     epsilon + beta - l (e^beta - 1). At beta = log(1 + epsilon / (2 max(1, l))) it is at most
-    2 / epsilon. The proof bounds the probability of a loss above epsilon, so a little is left.
+    2 / epsilon. The proof bounds the probability of a loss above epsilon, which is more than delta
+    requires, so a slightly smaller scale would do.
 
     Examples
     --------
@@ -272,55 +273,55 @@ def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
 
 
 def _less(epsilon: float, slope: float) -> float:
-    """Return what is left of epsilon for scales whose ratios are rounded."""
+    """Return epsilon minus the headroom for rounding in the log of the scale ratio."""
     return epsilon - max(epsilon * _SHORTAGE, slope * _ROUNDING)
 
 
 def _student_t_change(epsilon: float, degrees: int, rate: float) -> float:
-    """Return how far apart, in the smaller scale, centres may be if scales are up to e^rate."""
+    """Return how far apart centres may be, in the smaller scale, if scales differ by <= e^rate."""
     if degrees * rate >= epsilon:
         return 0.0
     equal = math.sinh(epsilon / (degrees + 1))
     wide = math.sinh((epsilon + rate) / (degrees + 1))
     narrow = math.sinh((epsilon - degrees * rate) / (degrees + 1))
-    # Square roots one by one: for a tiny epsilon the product might underflow.
+    # A root of each factor, because their product may underflow for a tiny epsilon.
     apart = math.exp(rate / 2) * math.sqrt(wide) * math.sqrt(narrow)
     return 2 * math.sqrt(degrees) * min(equal, apart)
 
 
 def _laplace_change(epsilon: float, delta: float, rate: float) -> float:
-    """Return the same for Laplace noise, with a loss above epsilon of probability delta."""
+    """Return the same for Laplace noise, whose loss exceeds epsilon with probability delta."""
     wider = math.exp(rate) * (epsilon - rate)
     narrower = epsilon + rate + math.log(delta) * math.expm1(rate)
     return max(min(epsilon, wider, narrower), 0.0)
 
 
 def best_beta(epsilon: float, guess: int, *, metric: str = "auc") -> float:
-    """Return the beta at which exact Cauchy noise is smallest, for a public guess.
+    """Return the beta that minimises exact Cauchy noise at a public guess of the class size.
 
     Parameters
     ----------
     epsilon : float
         The privacy cost, at least 1e-9 and finite.
     guess : int
-        How many records the smaller class may have (for average precision: how many positives), at
-        least 1. It must be public: a guess that looks at the data gives them away.
+        A guess of the size of the smaller class (for average precision: of the positives), at least
+        1. It must be public: a guess taken from the data would leak it.
     metric : {"auc", "average precision"}
-        Whose smooth sensitivity is meant.
+        The metric whose smooth sensitivity is used.
 
     Returns
     -------
     float
-        The minimiser of ``cauchy_scale(epsilon, beta)`` times the smooth sensitivity; of several,
-        the largest up to ln 2.
+        The minimiser of ``cauchy_scale(epsilon, beta)`` times the smooth sensitivity; if there are
+        several, the largest up to ln 2.
 
     Notes
     -----
     The factor c is constant up to beta = ln(2 cosh(epsilon) - 1), and convex in beta from there on.
     With r = 2 guess - 1 the noise exp(-beta (guess - 1)) c is smallest where
-    sinh(beta) = r (cosh(epsilon) - cosh(beta)), a quadratic equation for e^beta; and it pays to
-    raise beta only until the smooth sensitivity has come down to the bound L(guess). From ln 2 on
-    that is so for every size, so a larger beta is never needed.
+    sinh(beta) = r (cosh(epsilon) - cosh(beta)), a quadratic equation for e^beta. A larger beta
+    reduces the noise only until the smooth sensitivity equals the bound L(guess). At ln 2 it does
+    so for every size, so a larger beta is never needed.
 
     Examples
     --------
@@ -330,7 +331,7 @@ def best_beta(epsilon: float, guess: int, *, metric: str = "auc") -> float:
     epsilon = _check_epsilon(epsilon)
     guess = check_integer("guess", guess, low=1, high=MOST_RECORDS)
     check_choice("metric", metric, METRICS)
-    # From 1 on the flat part alone reaches ln 2.
+    # The constant part of c reaches ln 2 before epsilon = 1.
     rise = 2 * math.sinh(min(epsilon, 1.0) / 2) ** 2
     flat = math.log1p(2 * rise)
     tilt = rise * (2 * guess - 1)
@@ -342,35 +343,36 @@ def best_beta(epsilon: float, guess: int, *, metric: str = "auc") -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricNoise:
-    """The noise on a metric, decided by public numbers only: a mechanism as a value.
+    """A mechanism for a metric: noise that is determined by public numbers only.
 
     Parameters
     ----------
     metric : {"auc", "average precision"}
-        What it is added to.
+        The metric that it is added to.
     family : {"cauchy", "student-t", "laplace"}
-        The shape of its distribution.
+        The family of its distribution.
     degrees : int
         The degrees of freedom of Student t noise, at least 2; 1 for Cauchy noise, 0 for Laplace's.
     epsilon, delta : float
-        What it costs; delta is 0 but for Laplace noise.
+        The privacy cost; delta is 0 except for Laplace noise.
     calibration : {"exact", "nissim"}
-        "exact" has at each class size a scale near the smallest that the loss allows. "nissim" is
-        Cauchy noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
+        "exact" has at each class size nearly the smallest scale that the privacy loss allows.
+        "nissim" is Cauchy noise of 6 / epsilon smooth sensitivities, beta = epsilon / 6.
 
     Notes
     -----
-    Between neighbours the size k of the class that decides changes by 1 at most. With t(u) the
-    change of value that the family allows, in scales of the narrower noise, where scales differ by
-    a factor of up to e^u, and L(k) the bound on the local sensitivity, scales are private if
+    Let k be the size of the class that determines the sensitivity: the smaller one for the AUC, the
+    positives for average precision. Between neighbours it changes by at most 1. With t(u) the
+    result of `allowed_change` and L(k) the bound on the local sensitivity, the scales are private
+    if
 
         scale(k) t(0) >= L(k) and scale(k) t(u) >= L(k) for u = log(scale(k - 1) / scale(k)).
 
-    `scale` goes from size to size with the largest u that this allows. No guess of the size is
-    needed. From 64 on it takes steps of a 64th of the size, with one u for each. Single steps would
-    make the noise smaller by less than a hundredth from epsilon 0.1 on, and by less than three
-    hundredths in what was tried down to 0.001. For the rounding of the scales all of this is done
-    for an epsilon that is less by a share of 2^-18, or by 2^-50 a degree where that is more.
+    `scale` goes from one size to the next with the largest u that this allows, so it needs no guess
+    of the size. From 64 on it takes steps of a 64th of the size, with one u for each. Steps of 1
+    would reduce the noise by less than 1 % for epsilon from 0.1 on, and by less than 3 % in trials
+    down to 0.001. All of this is computed for epsilon (1 - 2^-18), or for 2^-50 per degree of
+    freedom less if that is more, as headroom for the rounding of the scales.
 
     Examples
     --------
@@ -403,7 +405,7 @@ class MetricNoise:
             raise ValueError("calibration must be 'exact' for noise that is not Cauchy's")
 
     def allowed_change(self, rate: float) -> float:
-        """Return how far apart two values may be where scales differ by up to e^rate.
+        """Return how far apart two values may be if their scales differ by up to e^rate.
 
         Parameters
         ----------
@@ -413,7 +415,7 @@ class MetricNoise:
         Returns
         -------
         float
-            A distance, in scales of the narrower noise; 0 where no change is allowed.
+            A distance, in units of the smaller scale; 0 if no change is allowed.
         """
         rate = check_real("rate", rate, low=0.0, allowed="a finite number of at least 0")
         if self.family == "laplace":
@@ -423,7 +425,7 @@ class MetricNoise:
         return _student_t_change(epsilon, self.degrees, rate)
 
     def scale(self, size: int) -> float:
-        """Return the scale of the noise where the class that decides has `size` records.
+        """Return the scale of the noise for a class of `size` records.
 
         Parameters
         ----------
@@ -433,7 +435,7 @@ class MetricNoise:
         Returns
         -------
         float
-            The scale, which must be kept as secret as the size is.
+            The scale, which is as secret as the size.
         """
         size = max(check_integer("size", size, low=0, high=MOST_RECORDS), 1)
         if self.calibration == "nissim":
@@ -444,19 +446,19 @@ class MetricNoise:
         return scale * math.exp(-rate * (size - start))
 
     def error(self, size: int, confidence: float = 0.95) -> float:
-        """Return the error that a release keeps to with this probability, before it is clipped.
+        """Return the error that a release before clipping stays below with this probability.
 
         Parameters
         ----------
         size : int
-            The number of records of the class that decides, at least 0.
+            As in `scale`.
         confidence : float, default 0.95
             The probability, in (0, 1).
 
         Returns
         -------
         float
-            The error, of the metric's own unit.
+            The error, in the unit of the metric.
         """
         confidence = check_probability("confidence", confidence)
         if self.family == "laplace":
@@ -465,14 +467,14 @@ class MetricNoise:
 
     @np.errstate(over="ignore")
     def log_density(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
-        """Return the log-density of the noise at some distances from the metric.
+        """Return the log-density of the noise at given distances from the metric.
 
         Parameters
         ----------
         apart : array_like of float
             Distances from the metric; finite.
         size : int
-            The number of records of the class that decides, at least 0.
+            As in `scale`.
 
         Returns
         -------
@@ -489,14 +491,14 @@ class MetricNoise:
 
     @np.errstate(over="ignore")
     def tail(self, apart: ArrayLike, size: int) -> NDArray[np.float64]:
-        """Return the probability that the noise is above some numbers.
+        """Return the probability that the noise exceeds given numbers.
 
         Parameters
         ----------
         apart : array_like of float
             The numbers; finite.
         size : int
-            The number of records of the class that decides, at least 0.
+            As in `scale`.
 
         Returns
         -------
@@ -515,14 +517,14 @@ class MetricNoise:
         Parameters
         ----------
         size : int
-            The number of records of the class that decides, at least 0.
+            As in `scale`.
         rng : Generator, int or None
             Where the randomness comes from; None asks the system for a fresh start.
 
         Returns
         -------
         Fraction
-            The noise, a fraction of whole numbers.
+            The noise, as an exact fraction.
         """
         scale = Fraction(self.scale(size))
         if self.family == "laplace":
@@ -540,7 +542,7 @@ class MetricNoise:
 
 @lru_cache(maxsize=4096)
 def _smallest_scales(noise: MetricNoise, bits: int) -> tuple[tuple[int, float, float], ...]:
-    """Return blocks of sizes from 1 to 2^bits: the first size, its scale, and how it falls on."""
+    """Return blocks of sizes from 1 to 2^bits: first size, its scale, and log-decrease per size."""
     if bits < 0:
         scale = METRIC[noise.metric].bound(1) / noise.allowed_change(0.0)
         return ((1, scale, _steepest_rate(noise, 1, scale)),)
@@ -554,14 +556,14 @@ def _smallest_scales(noise: MetricNoise, bits: int) -> tuple[tuple[int, float, f
 
 
 def _block(size: int) -> int:
-    """Return over how many sizes the scale falls at one rate."""
+    """Return the number of sizes over which the scale decreases at one rate."""
     return max(1, size // _BLOCK)
 
 
 def _steepest_rate(noise: MetricNoise, size: int, scale: float) -> float:
-    """Return the largest rate at which the scale may fall from a size on, for a block of sizes."""
+    """Return the largest rate at which the scale may decrease over the block that starts here."""
     bound, allowed = METRIC[noise.metric].bound, noise.allowed_change
-    # The bound is log-convex, so a block that keeps to it at both ends does in between.
+    # The bound is log-convex, so the condition at both ends of a block implies it in between.
     ends = [(step, scale / bound(size + step)) for step in {1, _block(size)}]
 
     def slack(rate: float) -> float:
@@ -585,7 +587,7 @@ def choose_noise(
     calibration: str = "exact",
     guess: int | None = None,
 ) -> MetricNoise:
-    """Return the noise that a release takes, from public numbers: a plan before any data.
+    """Return the noise that a release would use; it depends on public numbers, not on data.
 
     Parameters
     ----------
@@ -596,27 +598,27 @@ def choose_noise(
     delta : float
         The largest probability, in [0, 1), with which the loss may be larger.
     noise : {"auto", "cauchy", "student-t", "laplace"}
-        Which families are allowed; "auto" is all. Laplace noise needs a delta above 0.
+        The allowed families; "auto" allows all. Laplace noise needs a delta above 0.
     metric : {"auc", "average precision"}
-        What is to be released.
+        The metric to be released.
     calibration : {"exact", "nissim"}
         As in `MetricNoise`; "nissim" is Cauchy noise whatever delta is.
     guess : int, optional
         A *public* guess of the size of the smaller class (for average precision: of the number of
-        positives). Without one, the choice has to do for all sizes.
+        positives). Without one, the choice must suit all sizes.
 
     Returns
     -------
     MetricNoise
-        With a guess, the one with the smallest error at 95 % there. Without one, that whose error
-        is never far above the smallest: the largest ratio of the two, over all sizes at which some
-        noise keeps to an error of 0.1, is the least. Its delta is what it spends, so it may be 0.
+        With a guess, the noise with the smallest error at 95 % for that size. Without one, the
+        noise that minimises the largest ratio of its error to the smallest, over all sizes at which
+        some noise has an error of at most 0.1. Its delta is what it spends, so it may be 0.
 
     Notes
     -----
-    The scales themselves depend on no guess. Cauchy noise shrinks fastest where a class is small
-    for its epsilon, Student t noise with 3 to 5 degrees of freedom has the smaller tails where it
-    is large.
+    The guess selects the family; the scales do not depend on it. If a class is small for the
+    epsilon, Cauchy noise decreases fastest with its size; if it is large, Student t noise with 3 to
+    5 degrees of freedom has the lighter tails.
 
     Examples
     --------
@@ -648,7 +650,7 @@ def choose_noise(
 def _best_noise(
     metric: str, epsilon: float, delta: float, noise: str, most: int, guess: int | None
 ) -> MetricNoise:
-    """Return the best of the families that are allowed."""
+    """Return the best noise of the allowed families."""
     families = [("cauchy" if v == 1 else "student-t", v, 0.0) for v in DEGREES]
     if delta:
         families.append(("laplace", 0, delta))
@@ -661,7 +663,7 @@ def _best_noise(
     sizes = sizes if guess is None else [guess]
     errors = np.array([[plan.error(size) for size in sizes] for plan in plans])
     least = errors.min(axis=0)
-    # Where nothing is of use, the largest class is where it comes nearest to it.
+    # If no size has a useful error, compare at the largest class, where errors are smallest.
     useful = least <= max(_USEFUL, least[-1])
     return plans[int((errors / least)[:, useful].max(axis=1).argmin())]
 

@@ -1,4 +1,4 @@
-"""Releases of the two metrics, and the density by which they can be checked."""
+"""Releases of the two metrics, and their density, for audits."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from dpnotes.private_auc.noise import MetricNoise, choose_noise
 from dpnotes.release import REPLACED, Release
 
 _NEIGHBOURS = f"{REPLACED.words}; the number of records is public"
-# Wider by a millionth: that covers the rounding of every double on the way to the noise.
+# Widen the noise by a millionth: headroom for every rounding in the metric and in the scale.
 _MARGIN = 1 + Fraction(1, 2**20)
 
 
@@ -31,11 +31,11 @@ class MetricRelease(Release):
     Parameters
     ----------
     value, epsilon, delta, mechanism, neighbours
-        As in `Release`. `delta` is what was spent, which may be less than what was allowed.
+        As in `Release`. `delta` is what was spent, which may be less than the delta allowed.
     n : int
         The public number of records.
     noise : MetricNoise
-        The noise. Its `scale` says how wide it is for each class size.
+        The noise, with its `scale` for each class size.
     guess : int or None
         The public guess of the size of the smaller class (AP: of the positives), if there was one.
 
@@ -85,27 +85,27 @@ def release_auc(
     labels : array_like of int in {0, 1} or of bool, shape (n,)
         The true classes; 1 is positive.
     scores : array_like of finite numbers, shape (n,)
-        Higher means more likely positive. They may depend on each record and on public things, such
-        as a model that was trained elsewhere, and not on the records together. The type of an array
-        is public.
+        Higher means more likely positive. The score of a record may depend on that record and on
+        public information, such as a model trained elsewhere, but not on other records. The type of
+        an array is public.
     epsilon : float
         The privacy cost, at least 1e-9 and finite.
     delta : float
-        The largest probability with which the loss may be larger. The release says how much of it
-        was spent: nothing, unless the noise is Laplace's.
+        The largest probability with which the loss may exceed epsilon. The release reports how much
+        of it was spent: 0, unless the noise is Laplace noise.
     noise : {"auto", "cauchy", "student-t", "laplace"}
-        The family of the noise. "auto" takes that with the smallest error, as `choose_noise` does;
-        "laplace" needs a delta above 0.
+        The family of the noise. "auto" chooses the one with the smallest error, as `choose_noise`
+        does; "laplace" needs a delta above 0.
     calibration : {"exact", "nissim"}
-        "exact" has nearly the smallest scale that the loss allows at each class size: see
-        `MetricNoise`.
-        "nissim" is the noise of Boyd, Lantz and Page (2015), Cauchy's, six times wider or more.
+        "exact" has nearly the smallest scale that the privacy loss allows at each class size: see
+        `MetricNoise`. "nissim" is the Cauchy noise of Boyd, Lantz and Page (2015), which is at
+        least six times wider.
     ties : {"half", "pessimistic"}
         As in `auc`.
     guess : int, optional
-        A *public* guess of the size of the smaller class. A wrong one costs accuracy and never
-        privacy. It decides the family of the noise and nothing else: without it, one is taken that
-        is good at every size.
+        A *public* guess of the size of the smaller class. It only selects the family of the noise,
+        so a wrong guess loses accuracy and never privacy. Without it, the family is good at every
+        size.
     rng : Generator, int or None
         Where the randomness comes from; None asks the system for a fresh start.
 
@@ -117,25 +117,23 @@ def release_auc(
     Raises
     ------
     ValueError
-        If the two are not of one length, a record is not valid by itself, or a parameter is out of
-        range. Never for what the records are together: without one of the classes the AUC before
-        noise is 1/2.
+        If labels and scores differ in length, a record is not valid by itself, or a parameter is
+        out of range. Never for the records together: if a class is missing, the AUC before noise is
+        1/2.
     TypeError
         If labels are neither integers nor booleans, scores are not real numbers, or a parameter is
         of the wrong kind.
 
     Notes
     -----
-    Floating-point noise gives its secret away in the last digits (Mironov, 2012). Here the AUC is
-    a fraction, and so is the noise, of whole numbers of 256 bits or more; the logarithm in Laplace
-    noise has 60 digits. Their sum is rounded to a public grid of at most a millionth of the
-    smallest noise (never finer than 2^-52, nor coarser than 2^-20) and only then made a float. So
-    each released number has its stated probability to more than 15 digits. What remains is what a
-    pseudorandom generator leaves, and time: a call may take longer on some data than on others.
+    The last digits of floating-point noise reveal the secret value (Mironov, 2012). Here both the
+    AUC and the noise are fractions, the noise one of integers of 256 bits or more; the logarithm in
+    Laplace noise has 60 digits. Their sum is rounded to a public grid of at most a millionth of the
+    smallest scale (never finer than 2^-52, nor coarser than 2^-20) and only then made a float. So
+    each released number has its stated probability to more than 15 digits. Two gaps remain: the
+    pseudorandom generator, and time, because a call may take longer on some data than on others.
 
-    At each class size the scale is nearly the smallest that the loss allows, found by a recursion
-    from size to size without any guess (see `MetricNoise`). Cauchy noise and Student t noise are
-    epsilon-private with a delta of 0.
+    Cauchy noise and Student t noise are epsilon-private with a delta of 0.
 
     Examples
     --------
@@ -182,13 +180,13 @@ def release_average_precision(
     Raises
     ------
     ValueError, TypeError
-        As `release_auc` does. Without a positive the average precision before noise is 0.
+        As `release_auc` does. If there is no positive, the average precision before noise is 0.
 
     Notes
     -----
-    As in `release_auc`, with the bound L of `ap_local_sensitivity`, which holds for either way
-    of ties. The average precision is a double; the noise is wider by a millionth, which is more
-    than its rounding could undo for up to 10^8 records.
+    As in `release_auc`, with the bound L of `ap_local_sensitivity`, which holds for both treatments
+    of ties. The average precision is a double. The noise is widened by a millionth, which covers
+    its rounding for up to 10^8 records.
 
     Examples
     --------
@@ -219,11 +217,11 @@ def log_density(
     Parameters
     ----------
     output : array_like of finite numbers
-        Numbers that might be released, also outside [0, 1].
+        Possible releases, before clipping.
     labels, scores, epsilon
         As in `release_auc`.
     metric : {"auc", "average precision"}
-        Which of the two releases.
+        The released metric.
     delta, noise, calibration
         As in `release_auc`.
     ties : str, optional
@@ -238,7 +236,8 @@ def log_density(
 
     Notes
     -----
-    Rounding and clipping do not look at the data, so two densities within e^epsilon are enough.
+    Rounding and clipping are post-processing, so it suffices that the densities of neighbours are
+    within a factor e^epsilon.
 
     Examples
     --------
@@ -255,7 +254,7 @@ def log_density(
     n, m = positives.size, negatives.size
     value = record.value(positives, negatives, ties)
     options = {"delta": delta, "noise": noise, "calibration": calibration, "guess": guess}
-    # The margin of a release widens its noise.
+    # A release widens its noise by the margin.
     apart = (output - float(value)) / float(_MARGIN)
     chosen = choose_noise(n + m, epsilon, metric=metric, **options)
     return chosen.log_density(apart, record.size(n, m)) - np.log(float(_MARGIN))
@@ -277,7 +276,7 @@ def _release(
     n = positives.size + negatives.size
     noise = choose_noise(n, epsilon, metric=metric, **options)
     steps = 2 ** _halvings(noise.scale(record.largest(n)))
-    # From here on everything is a secret.
+    # Everything below depends on the data.
     value = record.value(positives, negatives, ties)
     drawn = noise.draw(record.size(positives.size, negatives.size), check_rng(rng))
     return MetricRelease(
@@ -293,5 +292,5 @@ def _release(
 
 
 def _halvings(least_scale: float) -> int:
-    """Return how many halvings of 1 make the grid: a millionth of the smallest noise."""
+    """Return k such that the grid 2^-k is at most a millionth of the smallest scale."""
     return min(max(math.ceil(20 - math.log2(least_scale)), 20), 52)
