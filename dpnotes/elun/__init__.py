@@ -1,16 +1,16 @@
-"""ELUN: train a model for the noise that privacy is going to add to it.
+"""ELUN: train a model for the noise that privacy will add to its weights.
 
 Output perturbation fits a model, then adds noise to its weights (Chaudhuri, Monteleoni and Sarwate,
-2011). The expected loss under noise, ELUN, fits the weights that are best *after* the noise. Both
+2011). ELUN, the expected loss under noise, fits the weights that are best *after* the noise. Both
 are private for the same reason: an average of convex, rho-Lipschitz losses is convex and
-rho-Lipschitz, so the optimum moves by a bounded distance when one record is replaced,
+rho-Lipschitz, so replacing one record moves the optimum by a bounded distance,
 
     ||w(D) - w(D')||_2 <= (2 / lambda) (rho / n + kappa),
 
-with rho the longest row, lambda the regularization and kappa the gradient norm at which the solver
-stops. Noise with density proportional to exp(-||z||_2 / b) and b that bound over epsilon is
-epsilon-differentially private. For the logistic loss a smaller bound holds, and under loud noise
-half of this one (`logistic_sensitivity`).
+with rho the largest norm of a row, lambda the regularization and kappa the gradient norm at which
+the solver stops. Noise with density proportional to exp(-||z||_2 / b), where b is that bound over
+epsilon, is epsilon-differentially private. The logistic loss has a smaller bound, about half of
+this one under large noise (`logistic_sensitivity`).
 
 `noise` and `loss` need numpy and scipy only. The estimator also needs scikit-learn, which comes
 with ``pip install dpnotes[sklearn]``.

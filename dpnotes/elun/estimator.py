@@ -55,22 +55,22 @@ _SPENT_ON = {
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a model says of its privacy, all of it a function of public facts.
+    """The privacy guarantee of a model, which depends on public facts only.
 
     Parameters
     ----------
     epsilon : float
         The privacy cost of the released weights, all models together, in nats.
     statement : str
-        What one fit can know of its privacy, in a sentence.
+        The guarantee of one fit, and its limits, in a sentence.
     delta : float
-        The probability with which the cost may be larger: 0.
+        The probability with which the privacy loss may exceed epsilon: 0.
     mechanism : str
-        How the noise was made, in words.
+        The mechanism, in words.
     spent_on : str
-        What epsilon paid for, in words.
+        What epsilon was spent on, in words.
     neighbours : str
-        Which two data sets the promise compares, in words.
+        Which two data sets are neighbours, in words.
     n : int
         The public number of records.
     models : int
@@ -82,9 +82,10 @@ class Guarantee:
     regularization : float
         The strong convexity of the objective.
     gradient_tolerance : float
-        The gradient norm, rounding included, that is charged for.
+        The gradient norm at the released optimum, rounding included, for which the sensitivity
+        allows.
     sensitivity : float
-        How far the optimum of one model can move.
+        How far the optimum of one model can move when a record is replaced, in the 2-norm.
     noise_scale : float
         The scale of `l2_laplace_noise`: sensitivity * models / epsilon.
 
@@ -122,39 +123,40 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     epsilon : float
         The privacy cost of one `fit`, positive and finite.
     objective : {"elun", "erm"}
-        "elun" minimises the expected loss under the noise to come. "erm" minimises the loss
-        itself: output perturbation.
+        "elun" minimises the expected loss under the noise that will be added. "erm" minimises the
+        loss itself: output perturbation.
     regularization : float, optional
-        The factor lambda of ||w||^2 / 2; the bias is regularised too. By default it balances what
-        it costs itself against the noise that it saves, from public numbers alone; see the notes.
+        The factor lambda of ||w||^2 / 2; the bias is regularised too. The default balances the loss
+        from regularization against the loss from noise, using public numbers only; see the notes.
     lipschitz : float
-        Each row is clipped to this 2-norm, bias included. A public number: one read off the data
-        is not covered by epsilon.
+        Each row, bias included, is clipped to this 2-norm. It must be public: epsilon does not
+        cover a number computed from the data.
     draws : int
-        How many draws stand for the noise in "elun", or nodes of `uniform_mixture`.
+        The number of draws of the noise that "elun" averages over, or of nodes of
+        `uniform_mixture`.
     expectation : {"auto", "draws", "quadrature"}
-        Fixed random draws, as ELUN was published, or `uniform_mixture`, which is exact for
-        practical purposes. "auto" is quadrature where there is one score; softmax has a score for
-        every class and needs draws.
+        Fixed random draws, as ELUN was published, or quadrature by `uniform_mixture`, which is
+        exact for practical purposes. "auto" is quadrature if there is one score; softmax has a
+        score for every class and needs draws.
     classes : sequence of labels, or None
         All labels that can occur, a public list. With None they are read off the data: then
-        neighbours are only protected if the same classes occur in both, and a warning says so.
+        neighbours are protected only if the same classes occur in both, and a warning says so.
     multi_class : {"softmax", "one-vs-rest"}
         With more than two classes: one softmax model, or a model for every class with its share of
-        epsilon. Which needs less noise, `guarantee` tells; from eight classes on it is softmax.
+        epsilon. `guarantee` shows which needs less noise; from eight classes on it is softmax.
     gradient_tolerance : float, optional
-        The gradient norm that the solver must reach, charged in the sensitivity. By default a
-        millionth of what one record can do.
+        The gradient norm that the solver must reach, which is part of the sensitivity. The default
+        is a millionth of one record's largest influence on the gradient.
     fit_intercept : bool
         Whether a bias is appended to every row before clipping.
     random_state : int or None
-        A seed for the draws and the noise, for experiments on data that are no secret. Whoever
-        knows it can subtract the noise, and two fits with one seed cancel it even for somebody who
-        does not: leave it None where privacy matters. A Generator is refused: a copy of it would
-        repeat the noise.
+        A seed for the draws and the noise, for experiments on data that are not secret. Someone who
+        knows the seed can subtract the noise, and the difference of two fits with the same seed
+        cancels it even for someone who does not. Use None wherever privacy matters. A Generator is
+        refused, because a copy of it would repeat the noise.
     calibration : {"sharp", "lipschitz"}
-        "sharp" uses `logistic_sensitivity` where there is one score and no draws. "lipschitz" is
-        the bound 2 rho / (lambda n) of Chaudhuri and others (2011), for comparison.
+        "sharp" uses `logistic_sensitivity` if there is one score and no draws. "lipschitz" is the
+        bound 2 rho / (lambda n) of Chaudhuri, Monteleoni and Sarwate (2011), for comparison.
 
     Attributes
     ----------
@@ -165,48 +167,46 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (1,) or (K,)
         Private biases; 0 without `fit_intercept`.
     privacy_ : Guarantee
-        What was spent, on what, and under which neighbour relation. It speaks of this fit alone.
+        What was spent, on what, and under which neighbour relation, for this fit alone.
     n_features_in_ : int
         The number of features p.
 
     Notes
     -----
-    **One fit cannot know of others.** A grid search with 60 candidates fits 61 models or more to
-    the same people, and ``best_estimator_.privacy_`` still speaks of the last one: the whole costs
-    at least the sum of all fits, and the scores by which the search chooses are not protected at
-    all. Likewise a scaler, an imputer or a selection of features in a pipeline that has seen
-    private rows is not covered; give scales publicly. Choose parameters on public data, or pay for
-    each fit.
+    **One fit does not know about others.** A grid search with 60 candidates fits at least 61 models
+    to the same people, and ``best_estimator_.privacy_`` still describes only the last one. The
+    search costs at least the sum of all fits, and the scores by which it chooses are not protected
+    at all. Likewise the guarantee does not cover a scaler, an imputer or a feature selection that
+    was fitted on private rows; use public scales. Choose parameters on public data, or add up the
+    cost of every fit.
 
-    **The default regularization.** Noise of scale b on m weights costs at most
-    rho^2 (m + 1) b^2 / 8 in expected loss, up to terms of higher order, with b at most
-    2 rho / (lambda n epsilon); and lambda costs lambda ||w||^2 / 2. For weights that give the
-    longest row a score of 6, ||w|| = 6 / rho, the sum is least at
+    **The default regularization.** Noise of scale b on m weights raises the expected loss by at
+    most rho^2 (m + 1) b^2 / 8, up to terms of higher order, with b at most
+    2 rho / (lambda n epsilon); the regularization raises it by lambda ||w||^2 / 2. For weights that
+    give the longest row a score of 6, ||w|| = 6 / rho, the sum is least at
 
         lambda = rho^2 ((m + 1) / (18 n^2 epsilon^2))^(1/3),
 
-    where epsilon is that of one noise vector; kept between 1e-6 and 1 times rho^2. The score of 6
-    is a choice that did well on several data sets and is no theorem: ``privacy_.regularization``
-    has the number.
+    where epsilon is that of one noise vector; it is clipped to [1e-6, 1] times rho^2. The score of
+    6 is a choice that did well on several data sets, not a theorem. ``privacy_.regularization``
+    has the result.
 
-    With "sharp" the noise depends on the sensitivity and, for "elun", the sensitivity on the noise
-    that is averaged over: the smallest scale b is taken for which the sensitivity under b is at
-    most b epsilon. It is found from public numbers.
+    With "sharp" the noise depends on the sensitivity and, for "elun", the sensitivity on the noise.
+    The scale b is nearly the smallest for which the sensitivity under noise of scale b is at most
+    b epsilon. It is found from public numbers.
 
     Whether `fit` succeeds depends on public facts and on each record by itself: parameters, shapes,
-    types, every number finite, every label one of `classes`. A class that is absent, constant
-    columns and rows of zeros are data like any other. The tolerance is reached on all of them:
-    Newton's method, and if it stalls gradient descent, which cannot fail on a smooth and strongly
-    convex function. Nothing else of the fit is kept, neither the number of its steps nor the
-    weights before noise.
+    types, every number finite, every label one of `classes`. A missing class, constant columns and
+    rows of zeros are accepted like any other data. The solver reaches the tolerance on all of them:
+    it uses Newton's method and, if that stalls, gradient descent, which converges on any smooth and
+    strongly convex function. Neither the number of steps nor the weights before noise are kept.
 
-    The noise is made of doubles, as `l2_laplace_noise` says, and a fit takes as long as the data
-    need: neither is hidden from somebody who reads the last bits or holds a stop watch. If
-    lipschitz^2 / regularization is above 1e8 or so, a number that is public, some data need longer
-    than anybody waits.
+    The noise consists of doubles (see `l2_laplace_noise`), and the time of a fit depends on the
+    data: the guarantee covers neither the last bits nor the time. If lipschitz^2 / regularization,
+    which is public, exceeds about 1e8, some data sets take impractically long.
 
-    Scores are taken from clipped rows, as in training. Clipping leaves a row's predicted class as
-    it is, and moves its probabilities towards each other.
+    Scores are computed from clipped rows, as in training. Clipping keeps the predicted class of a
+    row, and moves its probabilities towards each other.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         y : array_like of shape (n,)
             Labels, all of them in `classes`.
         **options
-            None is taken; `sample_weight` is refused, as a weight would change how far one record
+            Refused, in particular `sample_weight`, because a weight would change how far one record
             can move the optimum.
 
         Returns
@@ -272,7 +272,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return fit_many([self], X, y)[0]
 
     def guarantee(self, n: int, features: int) -> Guarantee:
-        """Return what a fit on so many records will promise, before there are any.
+        """Return the guarantee of a fit on n records; this needs no data.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return _make_guarantee(self, n, features, _check_classes(self.classes).size)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of clipped rows.
+        """Return the score of every row, after clipping.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """Return the likeliest class of every row.
+        """Return the most likely class of every row.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return special.softmax(scores, axis=1)
 
     def __sklearn_tags__(self) -> Tags:
-        """Say that noise may make a private model a poor one."""
+        """Declare that noise may make the scores poor."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
@@ -356,14 +356,14 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
 def fit_many(
     models: Sequence[PrivateLogisticRegression], X: ArrayLike, y: ArrayLike
 ) -> list[PrivateLogisticRegression]:
-    """Fit many models to one data set, and solve no problem twice.
+    """Fit many models to one data set, and solve each optimization problem only once.
 
     Parameters
     ----------
     models : sequence of PrivateLogisticRegression
-        The models, which differ in any of their parameters. Each fit spends its epsilon: together
-        they cost the sum. No two may have the same integer as `random_state`: the difference of two
-        releases with one noise is free of it, or tells it.
+        The models, which may differ in any parameter. Each fit spends its epsilon: together they
+        cost the sum. No two may have the same integer as `random_state`, because noise that two
+        releases share cancels in their difference.
     X : array_like of shape (n, p)
         One record a row, finite numbers.
     y : array_like of shape (n,)
@@ -372,18 +372,18 @@ def fit_many(
     Returns
     -------
     list of PrivateLogisticRegression
-        The same models, fitted as `fit` does it, with the same random numbers.
+        The same models, fitted as by `fit`, with the same random numbers.
 
     Raises
     ------
     ValueError, TypeError
-        As `fit` does; and if a seed occurs twice, or an entry is no such model.
+        As `fit` does; and if a seed occurs twice, or an entry is not such a model.
 
     Notes
     -----
-    Made for studies with many trials. The data are checked and clipped once. "erm" has an optimum
-    that no epsilon and no seed moves, so a hundred trials at ten epsilons are one problem; "elun"
-    by quadrature has one for each epsilon.
+    For studies with many trials. The optimum of "erm" depends on neither epsilon nor the seed, so a
+    hundred trials at ten epsilons are one problem, as long as the regularization is the same;
+    "elun" by quadrature has one problem for each epsilon.
 
     Examples
     --------
@@ -397,7 +397,7 @@ def fit_many(
     if not all(isinstance(model, PrivateLogisticRegression) for model in models):
         raise TypeError("models must be PrivateLogisticRegression")
     seeds = [model.random_state for model in models if model.random_state is not None]
-    # Seeds of a wrong kind are left to the checks of each model.
+    # The checks of each model refuse seeds of a wrong kind.
     known = [int(seed) for seed in seeds if isinstance(seed, Integral)]
     if len(set(known)) < len(known):
         raise ValueError("models must have random_state None, or a different integer each")
@@ -416,7 +416,7 @@ def fit_many(
 def _fit(
     model: PrivateLogisticRegression, features: NDArray, labels: NDArray, solved: dict
 ) -> None:
-    """Fit one model to checked records; what has been solved already is taken from `solved`."""
+    """Fit one model to checked records; `solved` caches the optima of earlier models."""
     classes = _find_classes(model, labels)
     promise = _make_guarantee(model, *features.shape, classes.size)
     targets = np.eye(classes.size)[_find_codes(labels, classes)]
@@ -436,7 +436,7 @@ def _fit(
 
 
 def _find_codes(labels: NDArray, classes: NDArray) -> NDArray[np.intp]:
-    """Return the place of every label among the classes; one that has none is refused."""
+    """Return the index of every label among the classes, and refuse other labels."""
     matches = np.broadcast_to(classes[:, np.newaxis] == labels, (classes.size, labels.size))
     if not matches.any(axis=0).all():
         raise ValueError(
@@ -449,7 +449,7 @@ def _find_codes(labels: NDArray, classes: NDArray) -> NDArray[np.intp]:
 def _make_guarantee(
     model: PrivateLogisticRegression, n: int, features: int, classes: int
 ) -> Guarantee:
-    """Check the parameters of a model, and return what it promises."""
+    """Check the parameters of a model, and return its guarantee."""
     epsilon = check_epsilon(model.epsilon)
     row = check_size("lipschitz", model.lipschitz)
     strength = model.regularization
@@ -463,7 +463,7 @@ def _make_guarantee(
     check_seed("random_state", model.random_state)
     dimension = check_integer("features", features, low=1)
     dimension += check_flag("fit_intercept", model.fit_intercept)
-    # The residual of softmax, p - e_y, has a norm of up to sqrt(2); that of one score up to 1.
+    # The softmax residual p - e_y has a norm of at most sqrt(2), that of a single score at most 1.
     rho = math.sqrt(2) * row if softmax else row
     models = 1 if softmax or classes == 2 else classes
     weights = dimension * (classes if softmax else 1)
@@ -473,7 +473,7 @@ def _make_guarantee(
     least = least_tolerance(rho, strength, shape, draws)
     tolerance = reachable_tolerance(model.gradient_tolerance, 1e-6 * rho / n, least)
     scale = sensitivity(rho, strength, n, gradient_tolerance=tolerance) * models / epsilon
-    # Far below where doubles end: a draw, and its product with a row, must stay finite.
+    # Draws of the noise, and their products with rows, must not overflow.
     if not scale <= 1e200:
         raise ValueError(f"epsilon must give noise of a scale up to 1e200, got {epsilon}")
     if model.calibration == "sharp" and not softmax:
@@ -502,23 +502,23 @@ def _make_guarantee(
 
 
 def _balance_regularization(rho: float, weights: int, n: int, epsilon: float) -> float:
-    """Return a regularization that balances its own cost against the noise that it saves."""
+    """Return the default regularization of `PrivateLogisticRegression`."""
     share = ((weights + 1) / 18) ** (1 / 3) * (n * epsilon) ** (-2 / 3)
     return rho**2 * min(max(share, 1e-6), 1.0)
 
 
 def _uses_quadrature(model: PrivateLogisticRegression, softmax: bool) -> bool:
-    """Say whether the noise is averaged over by quadrature."""
+    """Return whether the expectation over the noise is computed by quadrature."""
     if model.expectation == "quadrature" and softmax and model.objective == "elun":
         raise ValueError("expectation must be 'draws' or 'auto' for softmax, got 'quadrature'")
     return model.expectation != "draws" and not softmax
 
 
 def _search_scale(moved: Callable[..., float], epsilon: float, scale: float) -> float:
-    """Return a scale that fits the sensitivity of the loss averaged over noise of this scale.
+    """Return a scale b at which the sensitivity under noise of scale b is at most b epsilon.
 
-    The scale given is large enough and half of it too small, since no pull is below a half. What
-    is returned has been tried, so the search may be as coarse as it likes.
+    Bisection: `scale` satisfies this, and below half of it nothing does, because the sensitivity is
+    at least half of its bound. The result always satisfies it, so few steps are enough.
     """
     low, high = scale / 2, scale
     for _ in range(_STEPS_OF_BISECTION):
@@ -531,7 +531,7 @@ def _search_scale(moved: Callable[..., float], epsilon: float, scale: float) -> 
 def _identify_problem(
     model: PrivateLogisticRegression, promise: Guarantee, classes: NDArray
 ) -> tuple | None:
-    """Return all that decides the weights before noise, or None where random draws do."""
+    """Return all that determines the weights before noise, or None if they use random draws."""
     decided = (
         *(model.lipschitz, model.fit_intercept, promise.regularization),
         *(promise.gradient_tolerance, promise.models, tuple(classes)),
@@ -598,13 +598,13 @@ def _validate_records(
             "X must hold finite numbers, no NaN and no inf, and a record does not. A mean of the "
             "others would not be private: put a public number in its place"
         )
-    # What no double holds becomes infinite, and is refused as such.
+    # A number out of the range of doubles becomes infinite, and scikit-learn refuses it.
     with np.errstate(over="ignore"):
         return validate_data(model, X, *y, dtype=np.float64, reset=reset)
 
 
 def _read_values(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
-    """Return values as something with a type; complex ones scikit-learn would print in full."""
+    """Return values with a dtype; refuse complex ones, which scikit-learn's error would quote."""
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     foreign = kind in "biufc" and not isinstance(values, np.ndarray)
     array = values if foreign else as_array(name, values, with_booleans=True)
@@ -614,9 +614,9 @@ def _read_values(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
 
 
 def _keep_types(labels: ArrayLike) -> Any:  # noqa: ANN401
-    """Check labels, and return those of a list as they are where numpy would make text of numbers.
+    """Check labels, and keep the types of a list in which numpy would turn numbers into text.
 
-    Otherwise a number would be a label or none, depending on what the other records are.
+    Otherwise whether a number is a valid label would depend on the other records.
     """
     if _read_values("y", labels).dtype.kind not in "US" or not isinstance(labels, list | tuple):
         return labels
@@ -625,7 +625,7 @@ def _keep_types(labels: ArrayLike) -> Any:  # noqa: ANN401
 
 
 def _check_convertible(array: NDArray) -> None:
-    """Refuse what is no number, each record by itself; numpy reads text and dates as numbers."""
+    """Refuse text, dates and other objects that are not numbers, judging each record by itself."""
     message = "X must hold numbers, and a record does not"
     if array.dtype.kind != "O" or _holds_any(array, _NO_NUMBERS):
         raise TypeError(message)
@@ -654,7 +654,7 @@ def _check_classes(classes: Sequence | None) -> NDArray:
     array = as_array("classes", classes)
     try:
         found = np.unique(array)
-    # numpy compares an integer with a wide float by its digits, of which there may be too many.
+    # numpy compares an integer with a wide float by its decimal digits, and may run out of them.
     except (TypeError, ValueError, ArithmeticError):
         raise TypeError("classes must be labels that can be sorted") from None
     if array.ndim != 1 or found.size != array.size or array.size < 2 or np.any(found != found):
@@ -663,7 +663,7 @@ def _check_classes(classes: Sequence | None) -> NDArray:
 
 
 def _find_classes(model: PrivateLogisticRegression, labels: NDArray) -> NDArray:
-    """Return the public classes, or with a warning those that occur."""
+    """Return the public classes; if there are none, those that occur, with a warning."""
     if model.classes is not None:
         return _check_classes(model.classes)
     check_classification_targets(labels)

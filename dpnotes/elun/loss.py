@@ -1,8 +1,8 @@
 """The logistic loss, its expectation under noise, and how far its minimum can move.
 
-Three averages of the noise agree: over fixed draws, over Gauss points of the noise projected on a
-row, and in closed form in one dimension. All are convex and Lipschitz as the loss is, so that one
-record moves the optimum no further.
+The expectation is taken in one of three ways: over fixed draws, over Gauss points of the noise
+projected on a row, or in closed form in one dimension. Each average is as convex and Lipschitz as
+the loss, so one record moves its optimum no further.
 """
 
 import math
@@ -44,7 +44,7 @@ def sensitivity(
     n : int
         The public number of records, at least 1.
     gradient_tolerance : float
-        The gradient norm kappa up to which the optimum was found; at least 0.
+        The gradient norm kappa at which the solver stops; at least 0.
 
     Returns
     -------
@@ -53,10 +53,11 @@ def sensitivity(
 
     Notes
     -----
-    At the optimum of one data set the gradient on its neighbour is at most 2 rho / n long, since
-    only one of the n losses differs. Two points whose gradients are kappa and kappa + 2 rho / n
-    long are at most (2 kappa + 2 rho / n) / lambda apart, by strong convexity (Chaudhuri,
-    Monteleoni and Sarwate, 2011; Wu et al., 2017, for a tolerance of 0).
+    At any weights the gradients on two neighbours differ by at most 2 rho / n, because only one of
+    the n losses differs. So the gradient of the second objective has a norm of at most
+    kappa + 2 rho / n at the first weights, and of at most kappa at the second. By strong convexity
+    the two are at most (2 kappa + 2 rho / n) / lambda apart (Chaudhuri, Monteleoni and Sarwate,
+    2011; Wu et al., 2017, for a tolerance of 0).
 
     Examples
     --------
@@ -98,32 +99,32 @@ def logistic_sensitivity(
     n : int
         The public number of records, at least 1.
     noise_scale : float
-        The scale b of the noise that the loss is averaged over, at least 0 and finite. With 0 it
-        is the logistic loss itself.
+        The scale b of the noise that the loss is averaged over, at least 0 and finite; 0 is the
+        logistic loss itself.
     dimension : int
         The number of weights d, at least 1.
     nodes : int
-        The loss is averaged over `uniform_mixture` with this many nodes, from 1 to 100.
+        The number of nodes of the `uniform_mixture` that stands for the noise, from 1 to 100.
     gradient_tolerance : float
-        The gradient norm kappa up to which the optimum was found; at least 0.
+        The gradient norm kappa at which the solver stops; at least 0.
 
     Returns
     -------
     float
-        A distance between weights, in the 2-norm; never more than `sensitivity` gives.
+        A distance between weights, in the 2-norm; at most that of `sensitivity`.
 
     Notes
     -----
-    The gradient of a record is its row times p(-t), with t the margin and p the average of
-    1 / (1 + e^-x) over noise on x. Two records that pull in opposite directions cannot both be
-    wrong with certainty: at weights w two gradients are at most
+    The norm of a record's gradient is that of its row times p(-t), with t the margin and p the
+    average of 1 / (1 + e^-x) over noise on x. Two records whose gradients point in opposite
+    directions cannot both have p near 1: at weights w two gradients differ by at most
 
-        2 rho max over y in [0, 1 / sqrt(2)] of sqrt(1 - y^2) p(y rho ||w||)
+        2 rho max over y in [0, 1 / sqrt(2)] of sqrt(1 - y^2) p(y rho ||w||),
 
-    apart, and with two weights or more some two are. The optimum is no longer than t / rho, with t
-    the largest number for which t^2 <= (rho^2 / lambda) max over s <= t of s p(-s). Both are
-    functions of public numbers; the proof is in the chapter. Loud noise makes p nearly 1/2, which
-    halves the sensitivity.
+    and with two weights or more this is attained. The norm of the optimum is at most t / rho, with
+    t the largest number for which t^2 <= (rho^2 / lambda) max over s <= t of s p(-s). Both are
+    functions of public numbers; the proof is in the chapter. Under large noise p is nearly 1/2,
+    which halves the sensitivity.
 
     Examples
     --------
@@ -138,7 +139,8 @@ def logistic_sensitivity(
     dimension = check_integer("dimension", dimension, low=1)
     nodes = check_integer("nodes", nodes, low=1, high=MOST_NODES)
     sensitivity(rho, strength, n, gradient_tolerance=gradient_tolerance)  # refuses what is invalid
-    # Noise beyond any score makes p a half; a little less of it never makes the bound smaller.
+    # Cap the noise to avoid overflow. At 1e100 p is already 1/2, and less noise never decreases the
+    # bound.
     spread = min(rho * scale, 1e100)
     pull = rho * _largest_pull(rho**2 / strength, spread, dimension, nodes)
     return sensitivity(pull, strength, n, gradient_tolerance=gradient_tolerance)
@@ -146,9 +148,9 @@ def logistic_sensitivity(
 
 @lru_cache(maxsize=4096)
 def _largest_pull(ratio: float, spread: float, dimension: int, nodes: int) -> float:
-    """Return how far two gradients are apart at most, as a share of 2 rho.
+    """Return the largest distance of two gradients, as a share of 2 rho.
 
-    Parameters are rho^2 / lambda and rho b. A billionth more than is found covers its rounding.
+    `ratio` is rho^2 / lambda and `spread` is rho b. The factor 1 + 1e-9 is headroom for rounding.
     """
     half_widths, weights = uniform_rule(dimension, nodes)
 
@@ -157,7 +159,7 @@ def _largest_pull(ratio: float, spread: float, dimension: int, nodes: int) -> fl
         return mean_over_interval(apart, spread * half_widths)[0] @ weights
 
     largest = _largest_margin(ratio, wrong)
-    # A product of two concave functions has one maximum only.
+    # A product of two positive concave functions has a single maximum.
     found = optimize.minimize_scalar(
         lambda y: -math.sqrt(1 - y * y) * float(wrong(y * largest)),
         bounds=(0.0, math.sqrt(0.5)),
@@ -168,13 +170,13 @@ def _largest_pull(ratio: float, spread: float, dimension: int, nodes: int) -> fl
 
 
 def _largest_margin(ratio: float, wrong: Callable[[NDArray], NDArray]) -> float:
-    """Return a bound on rho ||w|| at an optimum: the first that hardly improves itself."""
+    """Return a bound on rho ||w|| at an optimum, improved until it changes by less than 0.1 %."""
     largest = ratio / 2
     while True:
         t = np.append(0.0, np.geomspace(1e-4, 1, 400)) * largest
         p = wrong(-t)
         product = t * p
-        # Between two points p lies below its chord, since it is convex there.
+        # p is convex here, so between two grid points it lies below its chord.
         above = np.maximum(product[1:], product[:-1]) - np.diff(p) * np.diff(t) / 4
         improved = math.sqrt(ratio * float(above.max())) * (1 + 1e-9)
         if improved > 0.999 * largest:
@@ -190,8 +192,8 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
     margin : array_like of floats
         Label times score, finite.
     noise_scale : array_like of floats
-        The scale of the Laplace noise on the margin, at least 0 and finite; for noise of scale b
-        on a single weight it is ``b * abs(x)``. Its shape broadcasts against that of `margin`.
+        The scale of the Laplace noise on the margin, at least 0 and finite; noise of scale b on the
+        single weight of a feature x gives ``b * abs(x)``. Broadcasts against `margin`.
 
     Returns
     -------
@@ -201,9 +203,9 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
     Notes
     -----
     With margin t, scale s and F(u) = 2F1(1, 1/s; 1 + 1/s; u), the loss is log(1 + e^-t) plus the
-    penalty (s / 2) (F(-e^t) + F(-e^-t) - 1). The penalty is even in t: it does not see the label.
-    Its alternating series is summed as Cohen, Rodriguez Villegas and Zagier (2000) do, which has
-    the precision of doubles where the hypergeometric function of scipy loses all digits.
+    penalty (s / 2) (F(-e^t) + F(-e^-t) - 1). The penalty is even in t: it does not depend on the
+    label. Its alternating series is accelerated as by Cohen, Rodriguez Villegas and Zagier (2000),
+    which gives full double precision even where scipy's hypergeometric function loses all digits.
 
     Examples
     --------
@@ -232,17 +234,17 @@ def expected_logistic_loss(margin: ArrayLike, noise_scale: ArrayLike) -> NDArray
 def averaged_logistic_loss(
     margin: ArrayLike, shifts: ArrayLike, weights: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Return the logistic loss of margins, averaged over shifts that noise gives them.
+    """Return the logistic loss of margins, averaged over the shifts that noise adds to them.
 
     Parameters
     ----------
     margin : array_like of floats, shape (...)
         Label times score.
     shifts : array_like of floats, shape (..., R)
-        What each of R draws adds to the margin: the last axis is averaged. The noise is distributed
-        symmetrically, so the label may be left out.
+        What each of R draws adds to the margin; the average is over the last axis. The distribution
+        of the noise is symmetric, so shifts need not be multiplied by the label.
     weights : array_like of floats, shape (R,), optional
-        How much each shift counts; not negative, with sum 1. By default all count alike.
+        The weights of the shifts; non-negative, with sum 1. The default is equal weights.
 
     Returns
     -------
@@ -277,15 +279,15 @@ def clip_rows(features: ArrayLike, lipschitz: float, *, bias: bool = True) -> ND
     features : array_like of shape (n, p)
         One record a row; finite numbers, of any size.
     lipschitz : float
-        The longest that a row may be, bias included; positive.
+        The largest 2-norm of a row, bias included; positive.
     bias : bool
         Whether a feature that is always 1 is appended before clipping.
 
     Returns
     -------
     ndarray of shape (n, p + 1), or (n, p) without bias
-        A row that is short enough is kept as it is. Another one keeps its direction, so that the
-        sign of its score stays what it was.
+        A row within the bound is unchanged. A longer one is scaled, so the sign of its score stays
+        the same.
 
     Examples
     --------
@@ -299,7 +301,7 @@ def clip_rows(features: ArrayLike, lipschitz: float, *, bias: bool = True) -> ND
         raise ValueError(f"features must be two-dimensional, got shape {features.shape}")
     ones = np.ones((len(features), 1 if check_flag("bias", bias) else 0))
     rows = np.hstack([features, ones])
-    # No square of a huge or a tiny number is ever taken.
+    # Scale by the largest entry first, so that no square overflows or underflows.
     largest = np.abs(rows).max(axis=1, initial=np.finfo(float).tiny, keepdims=True)
     unit = rows / largest
     norms = np.linalg.norm(unit, axis=1, keepdims=True)
@@ -327,16 +329,15 @@ def minimize_loss(
     regularization : float
         The factor lambda of ||w||^2 / 2, positive.
     shifts : array_like of floats, shape (n, R), optional
-        What each draw of the noise adds to each score, as in `averaged_logistic_loss`. By default
-        there is no noise.
+        What each draw of the noise adds to each score, as in `averaged_logistic_loss`. The default
+        is no noise.
     half_widths : array_like of floats, shape (n, R), optional
-        In place of shifts: each is the half-width of an interval around the score, over which the
-        loss is averaged; at least 0. For the noise of scale b they are b ||x|| times those of
-        `uniform_mixture`.
+        Instead of shifts: the half-widths, at least 0, of intervals around the score over which the
+        loss is averaged. For noise of scale b they are b ||x|| times those of `uniform_mixture`.
     weights : array_like of floats, shape (R,), optional
-        How much each shift or interval counts. By default all count alike.
+        The weights of the shifts or intervals. The default is equal weights.
     gradient_tolerance : float, optional
-        The largest gradient norm at the weights returned. By default what doubles can promise.
+        The largest gradient norm at the result. The default is the smallest that doubles guarantee.
 
     Returns
     -------
@@ -346,12 +347,13 @@ def minimize_loss(
     Raises
     ------
     ValueError, TypeError
-        If an argument is out of range, of the wrong kind, or does not fit the others; or if no
-        double reaches the tolerance.
+        If an argument is out of range, of the wrong kind, or does not fit the others; or if the
+        tolerance is below what doubles guarantee.
 
     Notes
     -----
-    Newton's method on the gradient norm; a few milliseconds for thousands of records.
+    Newton's method, with a line search on the gradient norm; a few milliseconds for thousands of
+    records.
 
     Examples
     --------
@@ -384,7 +386,7 @@ def minimize_loss(
 
 @lru_cache(maxsize=1)
 def _alternating_weights() -> tuple[float, ...]:
-    """Return the factors of an alternating series that make its first terms its sum."""
+    """Return the weights of Cohen, Rodriguez Villegas and Zagier for an alternating series."""
     n = _ALTERNATING_TERMS
     d = ((3 + math.sqrt(8)) ** n + (3 - math.sqrt(8)) ** n) / 2
     b, c, factors = -1.0, -d, []
@@ -404,14 +406,14 @@ def _check_broadcast(name: str, shape: tuple[int, ...], other: tuple[int, ...]) 
 
 
 def _check_weights(shifts: NDArray, weights: ArrayLike | None) -> NDArray[np.float64]:
-    """Return one weight for each shift; by default all alike."""
+    """Return one weight for each shift; by default equal weights."""
     if shifts.ndim == 0 or shifts.shape[-1] == 0:
         raise ValueError(f"shifts must have a last axis that is not empty, got {shifts.shape}")
     draws = shifts.shape[-1]
     if weights is None:
         return np.full(draws, 1 / draws)
     weights = check_numbers("weights", weights)
-    # No sum of weights below 2 overflows.
+    # Bound each weight by 2 first, so that the sum cannot overflow.
     inside = weights.shape == (draws,) and np.all((weights >= 0) & (weights < 2))
     if not (inside and abs(weights.sum() - 1) <= 1e-9):
         raise ValueError(f"weights must be {draws} numbers of at least 0 whose sum is 1")
@@ -419,7 +421,7 @@ def _check_weights(shifts: NDArray, weights: ArrayLike | None) -> NDArray[np.flo
 
 
 def _check_noisy(name: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return what noise does to n scores as an array (n, R)."""
+    """Return shifts or half-widths of n scores as an array of shape (n, R)."""
     array = check_numbers(name, values)
     if array.ndim != 2 or len(array) != n or array.size == 0:
         raise ValueError(f"{name} must have shape (n, R), got {array.shape}")
@@ -439,5 +441,5 @@ def _check_signs(labels: ArrayLike, n: int) -> NDArray:
 
 
 def check_size(name: str, value: float) -> float:
-    """Return a positive number whose square is one too."""
+    """Return a positive number whose square neither overflows nor underflows."""
     return check_real(name, value, low=1e-50, high=1e50, allowed="a number in [1e-50, 1e50]")

@@ -1,8 +1,8 @@
-"""Noise on weights, and what a single score feels of it.
+"""Noise on weights, and its projection on a single score.
 
 Noise with density proportional to exp(-||z||_2 / b) is epsilon-differentially private for weights
-that move by at most b epsilon (Chaudhuri, Monteleoni and Sarwate, 2011). A score of a row x feels
-it as one number, b ||x||_2 tau, whatever the dimension.
+that move by at most b epsilon (Chaudhuri, Monteleoni and Sarwate, 2011). It changes the score of a
+row x by a single number, which is distributed as b ||x||_2 tau; tau depends on the dimension only.
 """
 
 import math
@@ -53,9 +53,8 @@ def l2_laplace_noise(
 
     Notes
     -----
-    The norm follows Gamma(d, scale) and the direction is uniform. The draws are doubles, so
-    the density is that of the real numbers up to rounding; see Mironov (2012) for what a reader of
-    the last bits could learn.
+    The norm follows Gamma(d, scale) and the direction is uniform. The draws are doubles, so the
+    density holds up to rounding only; see Mironov (2012) for what the last bits can reveal.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def coordinate_laplace_noise(
     size: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.float64]:
-    """Draw independent Laplace noise for every weight, wide enough for a bound in the 2-norm.
+    """Draw independent Laplace noise for every weight, calibrated to a bound in the 2-norm.
 
     Parameters
     ----------
@@ -98,9 +97,9 @@ def coordinate_laplace_noise(
 
     Notes
     -----
-    Independent noise protects a distance in the 1-norm, and that may be sqrt(d) times the one in
-    the 2-norm. Without the factor the release costs up to sqrt(d) epsilon. With it the noise is
-    about sqrt(2) times longer than that of `l2_laplace_noise`.
+    The cost of independent Laplace noise depends on the distance in the 1-norm, which may be
+    sqrt(d) times that in the 2-norm. Without the factor the release costs up to sqrt(d) epsilon.
+    With it the norm of the noise is about sqrt(2) times that of `l2_laplace_noise`.
 
     Examples
     --------
@@ -124,16 +123,16 @@ def log_density(
     output : array_like of shape (..., d)
         Released weights.
     centre : array_like of shape (d,)
-        The weights before noise: what a data set decides.
+        The weights before noise, which depend on the data set.
     scale : float
         The sensitivity in the 2-norm over epsilon, positive and at most 1e200.
     noise : {"l2", "coordinate"}
-        Whose noise: `l2_laplace_noise` or `coordinate_laplace_noise`.
+        `l2_laplace_noise` or `coordinate_laplace_noise`.
 
     Returns
     -------
     float or ndarray of shape (...)
-        Natural logarithms of densities; minus infinity where no double holds one.
+        Natural logarithms of densities; minus infinity on overflow.
 
     Notes
     -----
@@ -167,29 +166,29 @@ def log_density(
 def projected_noise(
     dimension: int, nodes: int = 50
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Gauss points and weights for the noise that a single score feels.
+    """Return a Gauss rule for the projection of the noise on a single score.
 
     Parameters
     ----------
     dimension : int
         The number of weights d, at least 1.
     nodes : int
-        The number of points, from 1 to 100. Polynomials up to degree 2 nodes - 1 are averaged
-        exactly.
+        The number of points, from 1 to 100. The rule is exact for polynomials up to degree
+        2 nodes - 1.
 
     Returns
     -------
     points, weights : ndarray of shape (nodes,)
-        Points of tau, in rising order, and their weights, which sum to 1.
+        Points of tau, in ascending order, and their weights, which sum to 1.
 
     Notes
     -----
     Noise z of `l2_laplace_noise` with scale b moves the score of a row x by z.x, which is
     distributed as b ||x|| tau. The density of tau is proportional to t^(d/2) K_(d/2)(t) at
-    t = abs(tau), with K the modified Bessel function, and its variance is d + 1. So the integral
-    over d weights is one over a line. tau is sqrt(2 G) Z with G from Gamma((d + 1) / 2) and Z
-    normal; a product rule for those two is condensed by the Lanczos algorithm (Golub and Welsch,
-    1969).
+    t = abs(tau), with K the modified Bessel function, and its variance is d + 1. So an integral
+    over d weights reduces to one over a line. tau is distributed as sqrt(2 G) Z with G from
+    Gamma((d + 1) / 2) and Z normal; the Lanczos algorithm reduces a product rule for these two to a
+    Gauss rule for tau (Golub and Welsch, 1969).
 
     Examples
     --------
@@ -206,15 +205,15 @@ def projected_noise(
 def uniform_mixture(
     dimension: int, nodes: int = 50
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the noise that a single score feels as a mixture of uniform distributions.
+    """Return the projection of the noise on a single score as a mixture of uniform distributions.
 
     Parameters
     ----------
     dimension : int
         The number of weights d, at least 1.
     nodes : int
-        Twice the number of parts, from 1 to 100; an odd number adds a part of width 0. Polynomials
-        up to degree 2 nodes - 1 are averaged exactly.
+        Twice the number of parts, from 1 to 100; an odd number adds a part of width 0. The mixture
+        is exact for polynomials up to degree 2 nodes - 1.
 
     Returns
     -------
@@ -223,11 +222,10 @@ def uniform_mixture(
 
     Notes
     -----
-    tau, as in `projected_noise`, is sqrt(2 G) Z with Z normal, and a normal number is V U with U
-    uniform on [-1, 1] and V^2 from a chi-square distribution with 3 degrees of freedom. So tau is
-    C U with C = sqrt(2 G) V, and a Gauss rule stands for C alone. In contrast to points such a
-    mixture has a density that falls on both sides of 0, however coarse it is, which
-    `logistic_sensitivity` asks for.
+    tau, as in `projected_noise`, is sqrt(2 G) Z with Z normal. A normal Z is V U with U uniform on
+    [-1, 1] and V^2 from a chi-square distribution with 3 degrees of freedom. So tau is C U with
+    C = sqrt(2 G) V, and only C needs a Gauss rule. However few its nodes, such a mixture is
+    symmetric and unimodal, unlike a set of points; `logistic_sensitivity` requires this.
 
     Examples
     --------
@@ -252,7 +250,7 @@ def _check_noise(dimension: int, scale: float, size: int | None) -> tuple[int, f
 
 
 def _check_scale(scale: float) -> float:
-    """Return the scale of noise that is finite, and stays so when it is added to weights."""
+    """Return a scale whose noise stays finite, also when it is added to weights."""
     allowed = "a positive number up to 1e200"
     return check_real("scale", scale, low=0.0, low_open=True, high=1e200, allowed=allowed)
 
@@ -270,13 +268,13 @@ def check_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def gauss_rule(dimension: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points and weights that average polynomials in tau up to degree 2 nodes - 1."""
+    """Return the points and weights of the Gauss rule for tau."""
     return _product_rule(dimension, nodes, np.arange(1.0, nodes))
 
 
 @lru_cache(maxsize=64)
 def uniform_rule(dimension: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return half-widths and weights of uniform distributions that make up tau."""
+    """Return the half-widths and weights of the uniform mixture for tau."""
     # The signed square root of a chi-square variable with 3 degrees of freedom.
     order = np.arange(1.0, nodes)
     points, weights = _product_rule(dimension, nodes, order + 2 * (order % 2))
@@ -298,7 +296,7 @@ def _product_rule(
     points = np.outer(np.sqrt(2 * np.maximum(gammas, 0)), normals).ravel()
     masses = np.outer(gamma_weights, normal_weights).ravel()
     points, weights = _golub_welsch(np.zeros(nodes), _lanczos(points, masses, nodes))
-    # Rounding aside, the rule is symmetric; a proof needs it to be so exactly.
+    # The rule is symmetric up to rounding. Make it exactly so, because the proof requires it.
     return (points - points[::-1]) / 2, (weights + weights[::-1]) / 2
 
 
@@ -318,7 +316,7 @@ def _lanczos(points: NDArray, masses: NDArray, nodes: int) -> NDArray[np.float64
     beside = np.empty(nodes - 1)
     for k in range(1, nodes):
         fresh = points * basis[k - 1]
-        # Twice, for what rounding leaves of the earlier directions.
+        # Orthogonalise twice, because rounding leaves components along earlier vectors.
         for _ in range(2):
             fresh -= basis[:k].T @ (basis[:k] @ fresh)
         beside[k - 1] = np.linalg.norm(fresh)

@@ -22,7 +22,7 @@ def without_noise(scores: NDArray) -> Pair:
 
 
 def over_points(shifts: NDArray, weights: NDArray) -> Callable[[NDArray], Pair]:
-    """Return what averages probabilities and slopes over shifts (n, R) of every score."""
+    """Return a function that averages probabilities and slopes over shifts (n, R) of the scores."""
 
     def average(scores: NDArray) -> Pair:
         likely, squares = np.empty_like(scores), np.empty_like(scores)
@@ -41,7 +41,7 @@ def over_points(shifts: NDArray, weights: NDArray) -> Callable[[NDArray], Pair]:
 
 
 def over_intervals(half_widths: NDArray, weights: NDArray) -> Callable[[NDArray], Pair]:
-    """Return what averages them over intervals around every score, of half-widths (n, R)."""
+    """Return the same over intervals around the scores, with half-widths (n, R)."""
 
     def average(scores: NDArray) -> Pair:
         likely, slopes = np.empty_like(scores), np.empty_like(scores)
@@ -57,9 +57,10 @@ def over_intervals(half_widths: NDArray, weights: NDArray) -> Callable[[NDArray]
 def mean_over_interval(scores: NDArray, half_widths: NDArray) -> Pair:
     """Return the means of the probability and of its slope over scores within a half-width.
 
-    The mean of sig over [s - c, s + c] is (f(s + c) - f(s - c)) / 2c with f(x) = log(1 + e^x). A
-    narrow interval would lose its digits in the difference: there it is log(1 + sig(s - c) (e^2c -
-    1)) / 2c. What holds below 0 holds above with the signs changed.
+    The mean of the sigmoid sig over [s - c, s + c] is (f(s + c) - f(s - c)) / 2c with
+    f(x) = log(1 + e^x). For a narrow interval the difference would lose its digits, so there it is
+    computed as log(1 + sig(s - c) (e^2c - 1)) / 2c. All is computed for s <= 0 and reflected for
+    s > 0.
     """
     half = np.maximum(half_widths, 1e-300)
     below = -np.abs(scores)
@@ -105,7 +106,7 @@ class Binary:
         return gradient, curvature
 
     def newton(self, gradient: NDArray, curvature: NDArray) -> NDArray[np.float64] | None:
-        """Return the step to where the quadratic approximation is flat."""
+        """Return the Newton step, or None if rounding makes the Hessian singular."""
         hessian = _weighted_gram(self.rows, curvature)
         hessian[np.diag_indices_from(hessian)] += self.strength
         return _newton_step(hessian, gradient)
@@ -144,7 +145,7 @@ class Softmax:
         return gradient.ravel() + self.strength * point, curvature
 
     def newton(self, gradient: NDArray, curvature: NDArray) -> NDArray[np.float64] | None:
-        """Return nearly the step to where the quadratic approximation is flat."""
+        """Return the Newton step, approximately by conjugate gradients; None as in `Binary`."""
         n, classes = self.targets.shape
 
         def times_hessian(vector: NDArray) -> NDArray[np.float64]:
@@ -173,7 +174,7 @@ def _weighted_gram(rows: NDArray, weights: NDArray) -> NDArray[np.float64]:
 
 
 def _newton_step(hessian: NDArray, gradient: NDArray) -> NDArray[np.float64] | None:
-    """Return the step to where the quadratic approximation is flat, if rounding leaves one."""
+    """Return the Newton step, or None if rounding makes the Hessian singular."""
     try:
         factor = linalg.cho_factor(hessian, check_finite=False)
     except linalg.LinAlgError:
@@ -181,14 +182,15 @@ def _newton_step(hessian: NDArray, gradient: NDArray) -> NDArray[np.float64] | N
     return -linalg.cho_solve(factor, gradient, check_finite=False)
 
 
-# A warning would tell of the records; an infinite exponential stands for a probability of 0.
+# A warning would reveal something about the records. An infinite exponential is a probability of 0.
 @np.errstate(all="ignore")
 def solve(problem: Binary | Softmax, tolerance: float) -> NDArray[np.float64]:
-    """Return a point whose gradient is at most `tolerance` long, rounding included.
+    """Return a point whose gradient norm is at most `tolerance`, rounding included.
 
-    Newton steps are accepted if they shorten the gradient, which only the optimum cannot. If
-    doubles stop them all the same, gradient descent goes on: with a step of 1 / smoothness it gets
-    there from everywhere, as `tolerance` is at least eight times what rounding does to a gradient.
+    Newton steps are accepted if they shorten the gradient, which is possible everywhere except at
+    the optimum. If rounding prevents that, gradient descent continues: with a step of
+    1 / smoothness it converges from every point, because `tolerance` is at least eight times the
+    rounding error of a gradient.
     """
     goal, point = 0.875 * tolerance, problem.start
     gradient, curvature = problem.slope(point)
@@ -206,7 +208,7 @@ def solve(problem: Binary | Softmax, tolerance: float) -> NDArray[np.float64]:
 def _shorten_gradient(
     problem: Binary | Softmax, point: NDArray, gradient: NDArray, curvature: NDArray
 ) -> tuple[NDArray, NDArray, NDArray] | None:
-    """Go the Newton step, or the first of its halves, quarters, ... that shortens the gradient."""
+    """Take the Newton step, halved until it shortens the gradient; return None if none does."""
     step = problem.newton(gradient, curvature)
     if step is None:
         return None
@@ -220,18 +222,18 @@ def _shorten_gradient(
 
 
 def least_tolerance(lipschitz: float, strength: float, shape: tuple[int, int], draws: int) -> float:
-    """Return eight times what rounding can do to the gradient at a point that is nearly optimal.
+    """Return eight times a bound on the rounding error of the gradient at a near-optimal point.
 
-    The terms bound, in this order, the sums over records and over draws, the functions of a score,
-    and the score itself: it is a sum over `shape[1]` weights, which are at most rho / lambda long
-    together, and the slope changes by at most rho times the error of the score.
+    The terms bound, in this order, the error of the sums over records and over draws, of the
+    functions of a score, and of the score itself: it is a sum over `shape[1]` weights whose norm is
+    at most rho / lambda, and the slope changes by at most rho times the error of the score.
     """
     terms = shape[0] + draws + 16 + shape[1] * (1 + lipschitz**2 / strength)
     return 8 * np.finfo(float).eps * lipschitz * terms
 
 
 def reachable_tolerance(asked: float | None, default: float, least: float) -> float:
-    """Return the tolerance asked for, or the default, if doubles can reach it."""
+    """Return the tolerance asked for, refusing one below `least`; or a default of at least that."""
     if asked is None:
         return max(default, least)
     asked = check_epsilon(asked, "gradient_tolerance")
