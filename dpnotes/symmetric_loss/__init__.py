@@ -1,4 +1,4 @@
-"""Symmetric losses: learn from labels that lie now and then, and find what clean ones would teach.
+"""Symmetric losses: train on labels some of which are false, as if they were true.
 
 A loss of the margin is symmetric when loss(z) + loss(-z) is one constant K. Then the risk on
 corrupted labels is a straight line in the risk on clean ones,
@@ -6,18 +6,17 @@ corrupted labels is a straight line in the risk on clean ones,
     corrupted risk = (pi - pi') * clean risk + K (1 - pi + pi') / 2,
 
 for the balanced error rate and for the area under the ROC curve alike, where pi and pi' are the
-shares of true positives among those labelled +1 and -1. So both have the same minimiser as long as
-pi > pi' (Charoenphakdee, Lee and Sugiyama, 2019). These are risks of populations: on the labels of
-one draw the line holds only for the mean over which of them were flipped, given how many were.
+shares of true positives among those labelled +1 and -1. So the two risks have the same minimiser as
+long as pi > pi' (Charoenphakdee, Lee and Sugiyama, 2019). These are population risks: on one draw
+of the labels the line holds only on average over which of them are flipped, given how many are.
 
-With more than two classes a loss is symmetric when it adds up to one constant C over all labels.
-If labels come from randomized response, which keeps each with probability p and makes any other of
-it with probability q, the mean risk on the reports is (p - q) * true risk + q C (after Ghosh, Kumar
-and Sastry, 2017).
+With more than two classes a loss is symmetric when its sum over all labels is a constant C. If
+labels come from randomized response, which keeps each with probability p and reports each other
+class with probability q, the mean risk on the reports is (p - q) * true risk + q C (after Ghosh,
+Kumar and Sastry, 2017).
 
-`margins` has the losses of two classes, `risks` what they are averaged to, and `classes` the losses
-of any number of classes. Everything here takes and returns torch tensors, on a CPU or a CUDA
-device.
+`margins` has the losses for two classes, `risks` their averages, and `classes` the losses for any
+number of classes. Everything takes and returns torch tensors, on a CPU or a CUDA device.
 """
 
 from dpnotes.symmetric_loss.classes import (

@@ -1,8 +1,8 @@
-"""Losses of any number of classes: of a score for each class, and a label.
+"""Losses for any number of classes: functions of a score for each class, and of a label.
 
-Below, k is the number of classes and u the softmax of the scores. A loss is symmetric when it adds
-up to one constant over all k labels, whatever the scores. Losses have the type of the scores, and
-one beyond its largest number, 65,504 in half precision, is infinite.
+Below, k is the number of classes and u the softmax of the scores. A loss is symmetric when its sum
+over all k labels is the same for all scores. Losses have the type of the scores, and overflow to
+infinity beyond its largest number (65,504 in half precision).
 """
 
 import math
@@ -19,7 +19,7 @@ _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return how far the probabilities are from the label in all, 2 (1 - u_label); symmetric.
+    """Return the summed absolute error of the probabilities, 2 (1 - u_label); symmetric.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def mean_absolute_error(logits: torch.Tensor, labels: torch.Tensor) -> torch.Ten
     Notes
     -----
     The sum over the classes of ``|u_j - [j is the label]|``, from 0 to 2 (Ghosh, Kumar and
-    Sastry, 2017). Over all labels it adds up to 2 (k - 1). Its slope in score j is
-    2 u_label (u_j - [j is the label]): next to none where the label is thought unlikely.
+    Sastry, 2017). Its sum over all labels is 2 (k - 1). Its slope in score j is
+    2 u_label (u_j - [j is the label]), which vanishes if the model finds the label unlikely.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torc
 
     Notes
     -----
-    log u_label / sum_j log u_j, from 0 to 1 (Ma et al., 2020). Over all labels it adds up to 1.
+    log u_label / sum_j log u_j, from 0 to 1 (Ma et al., 2020). Its sum over all labels is 1.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def normalized_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torc
     logits, labels = _check_classes(logits, labels)
     scores = _widened(logits)
     most = torch.finfo(scores.dtype).max / (8 * scores.shape[-1])
-    # Of shares only ratios count: scores so far apart that a sum overflows are made smaller.
+    # The loss is a ratio, so scores whose logarithms would overflow can be scaled down.
     large = bool((scores.abs() > most).any())
     logarithms = _shrunk_log_softmax(scores) if large else scores.log_softmax(-1)
     return (_of_label(logarithms, labels) / logarithms.sum(-1)).to(logits.dtype)
 
 
 def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return one less what the label scores above the mean of the other classes; symmetric.
+    """Return 1 minus the score of the label relative to the mean of the others; symmetric.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torc
 
     Notes
     -----
-    1 - (s_label - mean of the other scores). Over all labels it adds up to k. A straight line in
-    the scores: convex, and unbounded below. With two classes it is `unhinged_loss` of the
-    difference of the scores.
+    1 - (s_label - mean of the other scores). Its sum over all labels is k. It is linear in the
+    scores, so convex and unbounded below. With two classes it is `unhinged_loss` of the difference
+    of the scores.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def multiclass_unhinged_loss(logits: torch.Tensor, labels: torch.Tensor) -> torc
     """
     logits, labels = _check_classes(logits, labels)
     scores = _widened(logits)
-    # Differences first: a mean of large scores has no digits left for them.
+    # Subtract before averaging, because a mean of large scores loses the digits of differences.
     above = (_of_label(scores, labels).unsqueeze(-1) - scores).mean(-1)
     return (1 - above * (scores.shape[-1] / (scores.shape[-1] - 1))).to(logits.dtype)
 
@@ -148,7 +148,8 @@ def generalized_cross_entropy(
     labels : Tensor of integers in [0, k), shape (...)
         Labels, reported or true.
     power : float
-        In (0, 1]. Half of the absolute error at 1; near the cross entropy close to 0.
+        In (0, 1]. At 1 the loss is half of the absolute error; near 0 it approaches the cross
+        entropy.
 
     Returns
     -------
@@ -157,8 +158,8 @@ def generalized_cross_entropy(
 
     Notes
     -----
-    Zhang and Sabuncu (2018), who use 0.7. Over all labels it adds up to a number between
-    (k - k^(1 - power)) / power, where all classes are equally likely, and (k - 1) / power.
+    Zhang and Sabuncu (2018), who use 0.7. Its sum over all labels lies between
+    (k - k^(1 - power)) / power, for equal probabilities, and (k - 1) / power.
 
     Examples
     --------
@@ -169,7 +170,8 @@ def generalized_cross_entropy(
     power = check_real("power", power, **bounds, allowed="a number above 0 and at most 1")
     logarithms = _log_likelihood(logits, labels)
     exponents, digits = power * logarithms, torch.finfo(logarithms.dtype)
-    # Of so small a power, or its product, an exponential or a quotient has no digits left.
+    # Use the limit for a tiny power or exponent, where the exponential or the quotient loses its
+    # digits.
     near_zero = (exponents > -digits.eps / 4) | (power < digits.tiny)
     losses = -torch.expm1(exponents) / max(power, digits.tiny)
     return torch.where(near_zero, -logarithms, losses).to(logits.dtype)
@@ -178,7 +180,7 @@ def generalized_cross_entropy(
 def corrected_cross_entropy(
     logits: torch.Tensor, labels: torch.Tensor, keep_probability: float
 ) -> torch.Tensor:
-    """Return the cross entropy of a *reported* label, when the rate of lies is known.
+    """Return the cross entropy of a *reported* label, given the probability that it is true.
 
     Parameters
     ----------
@@ -198,8 +200,9 @@ def corrected_cross_entropy(
     Notes
     -----
     Forward correction (Patrini et al., 2017). If a label is j with probability u_j, then a report
-    is with q + (p - q) u_j, and the loss is minus the logarithm of what was reported. Not
-    symmetric. With two classes it is `corrected_logistic_loss` of the difference of the scores.
+    is j with probability q + (p - q) u_j; the loss is minus the logarithm of this for the reported
+    label. It is not symmetric. With two classes it is `corrected_logistic_loss` of the difference
+    of the scores.
 
     Examples
     --------
@@ -215,19 +218,19 @@ def corrected_cross_entropy(
     truth = _of_label(logarithms, labels)
     lie = logarithms.masked_fill(reported, -math.inf).logsumexp(-1)
     q = (1 - p) / (logits.shape[-1] - 1)
-    # From whichever of u and 1 - u is smaller, so that it keeps its digits, and slopes do.
+    # Start from the smaller of u and 1 - u, so that values and slopes keep their digits.
     few, many = _log_mixture(q, p, truth), _log_mixture(p, q, lie)
     return -torch.where(truth <= lie, few, many).to(logits.dtype)
 
 
 def _log_likelihood(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the logarithm of the probability that the scores give to the label, widened."""
+    """Return the log-probability of the label, in single precision at least."""
     logits, labels = _check_classes(logits, labels)
     return _of_label(_widened(logits).log_softmax(-1), labels)
 
 
 def _log_mixture(rest: float, chance: float, logarithm: torch.Tensor) -> torch.Tensor:
-    """Return log(rest + (chance - rest) u) for log u up to about -log 2; above -1/2, anything."""
+    """Return log(rest + (chance - rest) u) given log u; valid only for log u up to -1/2."""
     apart = abs(chance - rest)
     log_apart = math.log(apart) if apart else -math.inf
     logarithm = logarithm.clamp(max=-0.5)
@@ -243,7 +246,7 @@ def _widened(logits: torch.Tensor) -> torch.Tensor:
 
 
 def _shrunk_log_softmax(scores: torch.Tensor) -> torch.Tensor:
-    """Return the logarithms of the probabilities over 8 k, so that their sum does not overflow."""
+    """Return the log-probabilities divided by 8 k, so that their sum does not overflow."""
     factor = 8 * scores.shape[-1]
     small = scores / factor
     below = small - small.amax(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Losses of one margin: label times score, or the difference of two scores."""
+"""Losses of a margin: label times score, or the difference of two scores."""
 
 import math
 from collections.abc import Callable
@@ -31,13 +31,13 @@ def barrier_hinge_loss(margin: torch.Tensor, b: float = 200.0, r: float = 50.0) 
     Notes
     -----
     max(-b (r + z) + r, max(b (z - r), r - z)), Definition 3 in Bi and Suppakitpaisarn (2022) with
-    the minus signs of Charoenphakdee et al. (2019). Inside [-r, r] it is r - z, with K = 2 r; the
-    left barrier begins at -b r / (b - 1).
+    the minus signs of Charoenphakdee et al. (2019). On [-r, r] it is r - z, with K = 2 r; the left
+    barrier begins at -b r / (b - 1).
 
     False labels do not move its minimiser if a bound on the norm of the weights keeps the scores
-    in [-r, r]. Without a bound or a penalty the scores go to the barriers, and these decide where
-    the minimum is, with true labels as well. The loss at z is r times that of width 1 at z / r, so
-    no width is large by itself.
+    in [-r, r]. Without a bound or a penalty, training moves the scores to the barriers, and the
+    barriers determine the minimum, even with true labels. The loss at z is r times that of width 1
+    at z / r, so whether a width is large depends on the scale of the scores.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def savage_loss(margin: torch.Tensor) -> torch.Tensor:
 
 
 def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> torch.Tensor:
-    """Return the logistic loss of a *reported* label, when the rate of lies is known.
+    """Return the logistic loss of a *reported* label, given the probability that it is true.
 
     Parameters
     ----------
@@ -219,8 +219,8 @@ def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> to
     Notes
     -----
     Forward correction (Patrini et al., 2017). If a label is +1 with probability s(score), where s
-    is the sigmoid, then a report is with p s(score) + (1 - p) s(-score), and the loss is minus the
-    logarithm of what was reported.
+    is the sigmoid, then a report is +1 with probability p s(score) + (1 - p) s(-score); the loss is
+    minus the logarithm of the probability of the reported label.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def corrected_logistic_loss(margin: torch.Tensor, keep_probability: float) -> to
 
 
 def check_margin(margin: torch.Tensor) -> torch.Tensor:
-    """Return margins, or refuse what is no tensor of floats."""
+    """Return margins, refusing anything but a tensor of floats."""
     return check_floats("margin", margin)
 
 
@@ -244,14 +244,14 @@ def check_barrier(b: float, r: float) -> tuple[float, float]:
 
 
 def check_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor, or refuse what is none."""
+    """Return a tensor, refusing anything else."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     return value
 
 
 def check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor of floats, or refuse what is none."""
+    """Return a tensor of floats, refusing anything else."""
     if not check_tensor(name, value).is_floating_point():
         raise TypeError(f"{name} must be floats, got {value.dtype}")
     return value

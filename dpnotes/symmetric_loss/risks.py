@@ -1,4 +1,4 @@
-"""Risks of scores: the balanced one, the one of pairs, and what lies make of the classes."""
+"""The balanced risk, the AUC risk over pairs, and the class shares after labels are flipped."""
 
 import math
 from collections.abc import Callable
@@ -22,9 +22,9 @@ from dpnotes.symmetric_loss.margins import (
     unhinged_loss,
 )
 
-# Up to so many scores in a row, all pairs of all rows are taken at once.
+# Up to this many scores in a row, compute all pairs of all rows at once.
 _FEW = 256
-# Pairs that are held in memory at a time.
+# The largest number of pairs in memory at a time.
 _CHUNK = 1 << 22
 
 
@@ -42,8 +42,8 @@ def ber_risk(
     loss : callable
         A loss of the margin, element by element.
     check : bool
-        Whether to look into the labels, for which the CPU waits for a GPU. Unchecked, a missing
-        class gives NaN.
+        Whether to check the labels, for which the CPU must wait for a GPU. Without the check, a
+        missing class gives NaN.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def ber_risk(
 def auc_risk(
     scores: torch.Tensor, labels: torch.Tensor, loss: Loss, *, check: bool = True
 ) -> torch.Tensor:
-    """Return the mean loss over all pairs of a positive and a negative, of their score difference.
+    """Return the mean loss of the score difference over all pairs of a positive and a negative.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def auc_risk(
     Notes
     -----
     Definition 1 in Bi and Suppakitpaisarn (2022). The losses of this module that are piecewise
-    linear (barrier hinge, hinge, ramp, unhinged) cost O(n log n) time and O(n) memory, the square
-    loss O(n); any other takes all pairs in chunks, O(n^2) time and O(n) memory. At the kink of a
-    loss the derivative is the mean of its two slopes, as torch has it for a maximum. Sums are
-    formed in double precision.
+    linear (barrier hinge, hinge, ramp, unhinged) take O(n log n) time and O(n) memory, the square
+    loss O(n) time; any other goes through all pairs in chunks, in O(n^2) time and O(n) memory. At
+    the kink of a loss the derivative is the mean of its two slopes, as for `torch.maximum`. Sums
+    are in double precision.
 
     Examples
     --------
@@ -130,17 +130,17 @@ def corruption_rates(positive_fraction: float, keep_probability: float) -> tuple
     positive_fraction : float
         The share of positives among the true labels, strictly between 0 and 1.
     keep_probability : float
-        The probability that a label is reported as it is, strictly between 0 and 1.
+        The probability that a reported label is the true one, strictly between 0 and 1.
 
     Returns
     -------
     (float, float)
-        pi and pi'. Learning is possible if pi > pi', that is, if the probability is above 1/2.
+        pi and pi'. Learning is possible if pi > pi', that is, if `keep_probability` is above 1/2.
 
     Notes
     -----
-    Bayes' rule. On balanced classes pi - pi' = 2 p - 1, which is tanh(epsilon / 4) for labels under
-    the exponential mechanism at epsilon.
+    By Bayes' rule. On balanced classes pi - pi' = 2 p - 1, which is tanh(epsilon / 2) for private
+    labels of cost epsilon.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def corruption_rates(positive_fraction: float, keep_probability: float) -> tuple
 
 
 class _Pieces(NamedTuple):
-    """A straight line, and the changes of slope that one meets going right, or left, from it."""
+    """A straight line, and (knee, change of slope) for each kink to its right and to its left."""
 
     intercept: float
     slope: float
@@ -176,14 +176,14 @@ _PIECES: dict[Loss, Callable[..., _Pieces]] = {
 
 
 def _pieces_of(loss: Loss) -> _Pieces | None:
-    """Return the pieces of a loss that is known to be piecewise linear."""
+    """Return the pieces of a piecewise linear loss of this package, None for other losses."""
     if isinstance(loss, partial) and not loss.args:
         return _PIECES[loss.func](**loss.keywords) if loss.func in _PIECES else None
     return _PIECES[loss]() if loss in _PIECES else None
 
 
 class _PiecewiseMean(torch.autograd.Function):
-    """The mean over all pairs of a piecewise linear loss: a line, and a search for each kink."""
+    """The mean of a piecewise linear loss over all pairs: a line, and one search for each kink."""
 
     @staticmethod
     def forward(
@@ -209,11 +209,11 @@ class _PiecewiseMean(torch.autograd.Function):
 def _risks_by_row(
     scores: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor, pieces: _Pieces
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the risk of every row and its slopes, from numpy: on a CPU it sorts much faster."""
+    """Return the risks and slopes of all rows in numpy, which sorts faster than torch on a CPU."""
     n = scores.shape[-1]
     rows = [each.reshape(-1, n).numpy() for each in (scores, positive, negative)]
     slopes = np.empty(rows[0].shape)
-    # As in torch, what overflows is infinite without a word.
+    # As in torch, overflow gives infinity without a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         values = [_risk_of_row(*row, pieces) for row in zip(*rows, slopes, strict=True)]
     value = torch.tensor(values, dtype=torch.float64, device=scores.device)
@@ -223,7 +223,7 @@ def _risks_by_row(
 def _risk_of_row(
     scores: NDArray, positive: NDArray, negative: NDArray, slopes: NDArray, pieces: _Pieces
 ) -> float:
-    """Return the risk of one row, and write down its slopes."""
+    """Return the risk of one row, and write its slopes into `slopes`."""
     places = [np.flatnonzero(members) for members in (positive, negative)]
     classes = [scores[place].astype(np.float64) for place in places]
     n, m = (members.size for members in classes)
@@ -232,7 +232,7 @@ def _risk_of_row(
         return math.nan
     value = pieces.intercept + pieces.slope * float(classes[0].mean() - classes[1].mean())
     steps = [np.full(n, pieces.slope / n), np.full(m, -pieces.slope / m)]
-    # As in `_batched_risks`: which class is the upper one, by its place.
+    # As in `_batched_risks`, with the index of the upper class.
     kinks = [(-knee, change, 0) for knee, change in pieces.right]
     kinks += [(knee, change, 1) for knee, change in pieces.left]
     kinks = [k for k in kinks if classes[k[2]].max() + k[0] >= classes[1 - k[2]].min()]
@@ -253,7 +253,7 @@ def _risk_of_row(
 
 
 def _excess_of_row(upper: NDArray, shift: float, lower: NDArray) -> tuple[float, NDArray, NDArray]:
-    """Return what `_mean_excess` does, of classes that ascend, the slopes of each by itself."""
+    """Return the excess of `_mean_excess` for sorted classes, and the slopes of each class."""
     moved, pairs = upper + shift, upper.size * lower.size
     below, up_to = (np.searchsorted(lower, moved, side) for side in ("left", "right"))
     sums = np.append(0.0, lower.cumsum())
@@ -266,7 +266,7 @@ def _excess_of_row(upper: NDArray, shift: float, lower: NDArray) -> tuple[float,
 def _batched_risks(
     scores: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor, pieces: _Pieces
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the risks of all rows and their slopes, from torch: all rows at once."""
+    """Return the risks and slopes of all rows at once, in torch."""
     positive, negative = _class_weights(positive, negative)
     wide = scores.double()
     value = pieces.intercept + pieces.slope * ((positive - negative) * wide).sum(-1)
@@ -289,7 +289,7 @@ def _batched_risks(
 def _is_reached(
     scores: torch.Tensor, shift: float, _: float, upper: torch.Tensor, lower: torch.Tensor
 ) -> bool:
-    """Whether any pair is at a kink or beyond; at the barriers there is usually none."""
+    """Whether any pair is at a kink or beyond it; usually none reaches the barriers."""
     highest = scores.masked_fill(upper == 0, -math.inf).amax(-1) + shift
     return bool((highest >= scores.masked_fill(lower == 0, math.inf).amin(-1)).any())
 
@@ -299,16 +299,16 @@ def _mean_excess(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the mean of max(s_i + shift - s_j, 0) over all pairs, and its slope in every score.
 
-    `scores` ascend along the last dimension; `upper` holds the weight of each as s_i, and `lower`
-    as s_j.
+    `scores` are sorted along the last dimension; `upper` holds the weight of each score as s_i, and
+    `lower` its weight as s_j.
     """
     moved = scores + shift
     below, up_to = (torch.searchsorted(scores, moved, right=right) for right in (False, True))
     under, weighted = _running_sums(lower), _running_sums(lower * scores)
     excess = moved * under.gather(-1, below) - weighted.gather(-1, below)
-    # A pair on the kink itself counts half, so both ends of a run of ties are wanted.
+    # A pair at the kink counts half, so average over both ends of each run of ties.
     covered = (under.gather(-1, below) + under.gather(-1, up_to)) / 2
-    # s_i + shift is above s_j if it has passed it, that is, if more than j scores are below it.
+    # s_i + shift is above s_j if and only if more than j scores are below it.
     passed = torch.zeros_like(under)
     for place in (below, up_to):
         passed.scatter_add_(-1, place, upper / 2)
@@ -321,14 +321,14 @@ def _running_sums(values: torch.Tensor) -> torch.Tensor:
 
 
 class _PairedMean(torch.autograd.Function):
-    """The mean over all pairs of any loss, with a few rows of pairs in memory at a time."""
+    """The mean of any loss over all pairs, with about `_CHUNK` pairs in memory at a time."""
 
     @staticmethod
     def forward(ctx: Any, pos: torch.Tensor, neg: torch.Tensor, loss: Loss) -> torch.Tensor:  # noqa: ANN401
         total = torch.zeros((), dtype=torch.float64, device=pos.device)
         slopes_pos, slopes_neg = [], torch.zeros_like(neg, dtype=torch.float64)
         for rows in pos.split(max(1, _CHUNK // max(1, len(neg)))):
-            # Where nothing shall be recorded, the slopes are still needed here.
+            # Enable gradients even if the caller disabled them: the slopes are computed here.
             with torch.inference_mode(False), torch.enable_grad():
                 margins = (rows.detach()[:, None] - neg.detach()).requires_grad_()
                 losses = _losses(loss, margins).sum(dtype=torch.float64)
@@ -376,7 +376,7 @@ def _class_members(
 def _class_weights(
     positive: torch.Tensor, negative: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return 1 / (size of its class) for each positive, 0 elsewhere; and so for negatives."""
+    """Return 1 / (number of positives) for each positive, 0 elsewhere; the same for negatives."""
     return tuple(
         members / members.sum(-1, keepdim=True).double() for members in (positive, negative)
     )
@@ -400,7 +400,7 @@ def _check_arguments(scores: torch.Tensor, labels: torch.Tensor, loss: Loss, che
 
 
 def _losses(loss: Loss, margins: torch.Tensor) -> torch.Tensor:
-    """Return the losses of margins, or refuse a loss that is not taken element by element."""
+    """Return the losses of margins, refusing a loss that does not work element by element."""
     losses = loss(margins)
     if not isinstance(losses, torch.Tensor) or losses.shape != margins.shape:
         raise TypeError("loss must return a tensor of the shape of its margin")

@@ -1,9 +1,10 @@
-"""Fit image models, a whole ensemble of runs at once, as one batched model.
+"""Train an ensemble of image models as one batched model.
 
 The runs of an ensemble share a seed: initial weights, the order of images and dropout masks are the
-same, and only labels and risks differ. So two runs are compared on the same accidents, images are
-read once for all, the first layer is a single large product, and a run in an ensemble is the
-run that one gets alone. All random numbers are drawn on the CPU, so that a GPU sees the same ones.
+same, and only labels and risks differ. So runs are compared under the same randomness, each image
+is read once for all runs, the first layer is a single large product, and a run in an ensemble
+equals the run trained alone. Random numbers are drawn on the CPU, so that they are the same on a
+GPU.
 """
 
 from dpnotes.training.ensemble import Fit, Risk, fit, predict

@@ -54,18 +54,19 @@ def fit(
     labels : Tensor of floats in {-1, +1}, shape (runs, n)
         The labels that each run sees.
     risks : sequence of callables
-        What each run minimises: a function of scores and labels, both (some runs, batch), that
-        gives a risk for each. Neighbouring runs with equal risks are computed together.
+        What each run minimises: a function of scores and labels, both of shape (some runs, batch),
+        that returns a risk for each run. Consecutive runs with the same function are computed
+        together.
     test_inputs : Tensor
         Examples to score, of the kind of `inputs`.
     schedule : Schedule
         How to train.
     seed : int
-        Of initial weights, order and dropout: the same for every run.
+        The seed of initial weights, order and dropout, the same for every run.
     names : sequence of str, optional
-        What errors call the runs; by default their numbers.
+        Names of the runs in error messages; by default their indices.
     report : callable, optional
-        Gets a line of progress after each epoch.
+        Called with a line of progress after each epoch.
 
     Returns
     -------
@@ -186,7 +187,7 @@ def run_epoch(
             scores = network(inputs[batch]).squeeze(-1)
         risks = _risks_of(scores.float(), labels[:, batch], groups)
         optimizer.zero_grad()
-        # A run's weights enter its own risk only: the gradient of the sum is that of each.
+        # The weights of a run enter only its own risk, so the sum has the gradient of each run.
         risks.sum().backward()
         optimizer.step()
         total += risks.detach()

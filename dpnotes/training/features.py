@@ -1,4 +1,4 @@
-"""Features that nobody trains: how much an image resembles random patches of others."""
+"""Untrained features: the similarity of an image to random patches of other images."""
 
 import numpy as np
 import torch
@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from dpnotes._checks import check_integer, check_rng
 
-# Patches from which whitening is learnt.
+# The number of patches from which the whitening is estimated.
 _PATCHES = 20_000
 
 
@@ -19,24 +19,25 @@ def patch_features(
     stride: int = 3,
     rng: np.random.Generator | int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Describe images by how much they resemble random whitened patches, with nothing trained.
+    """Describe images by their similarity to random whitened patches, without training.
 
     Parameters
     ----------
     train : ndarray of uint8, shape (n, height, width, channels)
-        Images from which the patches come, and on which features are standardised. No label is
-        looked at.
+        Images from which the patches come, and on which features are standardised. No labels are
+        used.
     test : ndarray of uint8, shape (m, height, width, channels)
         More images to describe.
     filters, size, stride : int
         How many patches, up to 20,000; their side and the step between their positions, in pixels.
     rng : Generator, int or None
-        Draws the patches: a generator, a seed of it, or None for one that nobody knows.
+        Where the randomness comes from; None asks the system for a fresh start.
 
     Returns
     -------
     (ndarray, ndarray) of float32, shapes (n, 8 * filters) and (m, 8 * filters)
-        For each patch, likeness and unlikeness averaged over each quarter of the image.
+        For each patch, the positive and the negative part of its response, averaged over each
+        quarter of the image.
 
     Notes
     -----
@@ -73,7 +74,7 @@ def _check_images(name: str, images: np.ndarray) -> None:
 def _whitened_patches(
     images: np.ndarray, filters: int, size: int, rng: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return filters (filters, channels, size, size), and what to add to their responses."""
+    """Return filters (filters, channels, size, size), and the offsets of their responses."""
     windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
     where = [rng.integers(extent, size=_PATCHES) for extent in windows.shape[:3]]
     patches = windows[tuple(where)].reshape(_PATCHES, -1) / 255.0

@@ -1,8 +1,8 @@
-"""The networks of the book, each as many times as there are runs, and the layers that they are of.
+"""The networks of the book, batched over runs, and their layers.
 
-A layer holds one set of weights a run, so that many runs are one batched model, and all runs start
-from the same weights. Whoever builds a network gives a run its own channels (`Convolution`), pulls
-the runs apart (`PerRun`) and ends in `Linear`.
+A layer holds one set of weights for each run, so that many runs are one batched model; all runs
+start from the same weights. A network begins with layers that give each run its own channels
+(`Convolution`), moves the runs to their own dimension (`PerRun`) and ends in `Linear`.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def linear(features: int) -> Builder:
 
 
 def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
-    """Build the network of Charoenphakdee et al. (2019) for 32 x 32 colour images, once a run.
+    """Build the network of Charoenphakdee et al. (2019) for 32 x 32 colour images, for every run.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
 
     Notes
     -----
-    Two convolutions of 5 x 5 (18 and 48 filters), each with maxima of 2 x 2; then 800, 400 and 1
-    units with rectifiers and dropout in between: 1.3 million weights a run.
+    Two 5 x 5 convolutions (18 and 48 filters), each followed by 2 x 2 max pooling; then 800, 400
+    and 1 units with ReLU and dropout in between: 1.3 million weights per run.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def reference_cnn(runs: int, generator: torch.Generator) -> nn.Module:
 
 
 def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
-    """Build a small modern network for 32 x 32 colour images, once a run.
+    """Build a small modern network for 32 x 32 colour images, for every run.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
 
     Notes
     -----
-    Three convolutions of 3 x 3 (16, 32 and 64 filters), each batch-normalised, rectified and halved
-    by maxima of 2 x 2; then the mean over the image and a linear score: 24,000 weights a run.
+    Three 3 x 3 convolutions (16, 32 and 64 filters), each followed by batch normalisation, ReLU and
+    2 x 2 max pooling; then the mean over the image and a linear score: 24,000 weights per run.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
     runs = _check_builder(runs, generator)
     layers: list[nn.Module] = [Images()]
     for inputs, outputs in ((3, 16), (16, 32), (32, 64)):
-        # Normalisation takes a bias away again, and Adam would let its gradient, which is nothing
-        # but rounding, walk at random.
+        # No bias, because batch normalisation removes it: its gradient would be rounding error
+        # only, and Adam would turn that into a random walk.
         options = {"padding": 1, "biased": False, "shared": inputs == 3}
         layers += [
             Convolution(runs, inputs, outputs, 3, generator, **options),
@@ -127,14 +127,14 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
 
 def _check_builder(runs: int, generator: torch.Generator) -> int:
     check_kind("generator", generator, torch.Generator, "a torch generator")
-    # A numpy integer of eight bits would overflow where it is multiplied.
+    # Return a Python int, because products with an 8-bit numpy integer would overflow.
     return check_integer("runs", runs, low=1)
 
 
 class Images(nn.Module):
     """Bytes (n, height, width, channels) to numbers in [-1, 1], channels first but last in memory.
 
-    Convolutions are quickest in this layout, on processors and on GPUs alike.
+    Convolutions are fastest in this layout, on CPUs and on GPUs.
     """
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -142,7 +142,7 @@ class Images(nn.Module):
 
 
 class Convolution(nn.Module):
-    """One convolution a run, as groups of a single one; `shared` if all runs see one image."""
+    """One convolution per run, as a grouped convolution; `shared` if all runs have one input."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Convolution(nn.Module):
 
 
 class PerRun(nn.Module):
-    """Pull the runs out of the channels: (n, runs * c, h, w) to (runs, n, c * h * w)."""
+    """Move the runs from the channels to the front: (n, runs * c, h, w) to (runs, n, c * h * w)."""
 
     def __init__(self, runs: int) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class PerRun(nn.Module):
 
 
 class Linear(nn.Module):
-    """One linear layer a run; its input is (runs, n, inputs), or (n, inputs) shared by all."""
+    """One linear layer per run; its input is (runs, n, inputs), or (n, inputs) shared by all."""
 
     def __init__(self, runs: int, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()

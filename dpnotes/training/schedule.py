@@ -1,4 +1,4 @@
-"""How an ensemble trains."""
+"""The training schedule of an ensemble."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,21 +12,22 @@ _PRECISIONS = ("float32", "bfloat16")
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long, and with which steps, Adam (its AMSGrad variant) trains.
+    """The length and the step sizes of training with Adam (AMSGrad variant).
 
     Parameters
     ----------
     epochs : int
         Passes over the training data, at least 1.
     batch_size : int
-        Images a step. What is left over in an epoch waits for the next one, newly shuffled.
+        Images per step. An incomplete batch at the end of an epoch is dropped; the next epoch
+        shuffles all images anew.
     learning_rate, weight_decay : float
-        Of Adam; the rate is positive, the decay (added to the gradient) not negative.
+        Parameters of Adam: the rate is positive, the decay (added to the gradient) non-negative.
     evaluate_after : tuple of int
-        The epochs after which test scores are kept; always after the last one.
+        The epochs after which test scores are kept, in addition to the last one.
     precision : {"float32", "bfloat16"}
-        The type in which layers multiply while training; weights, risks and test scores are in
-        single precision.
+        The type of the products in the layers during training; weights, risks and test scores are
+        in single precision.
 
     Examples
     --------
