@@ -2,13 +2,13 @@
 
 A coin that lands heads with probability p is usually a comparison of 53 random bits with p. Eight
 bits nearly always settle it: heads if a random byte is below floor(256 p), tails if above. Only a
-byte that is equal, one in 256, leaves the question open, and then the same question is asked of
-the fraction that is left over. A double has finitely many bits, so this ends, and the coin has
-*exactly* the probability p: every step is exact in floating point.
+byte that is equal, one in 256, leaves a tie, and then the remaining fraction of p decides in the
+same way. A double has finitely many bits, so this ends, and the coin has *exactly* the probability
+p: every step is exact in floating point.
 
 Noise for whole numbers is drawn byte by byte, each from a table and by such a coin. Noise for real
-numbers is a fraction of whole numbers of 256 bits each (`cauchy`, `student_t`) or a logarithm with
-60 digits (`laplace`): once the sum is rounded to a public grid, its last digits tell nothing.
+numbers is a ratio of integers of 256 bits each (`cauchy`, `student_t`) or a logarithm with 60
+digits (`laplace`): once the sum is rounded to a public grid, its last digits reveal nothing.
 """
 
 import math
@@ -19,17 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Coins whose ties are settled together; changing it changes what a seed draws.
+# Coins whose ties are settled together; changing this changes what a seed draws.
 _BLOCK = 1 << 19
 # Coins in a chunk, which fits the L2 cache.
 _PART = 1 << 16
-# Bit generators whose raw output is the words that `integers` gives, at less cost a call.
+# Bit generators whose `random_raw` returns the same words as `integers`, with less overhead.
 _WORDS = {np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64}
-# Bits of the whole numbers from which noise for real numbers is made.
+# Bits of the random integers from which noise for real numbers is made.
 _BITS = 256
-# Scales after which noise ends: exp(-700) is nearly the smallest double with all its digits.
+# Noise is truncated this many scales out: exp(-700) is nearly the smallest normal double.
 _FURTHEST = 700.0
-# Probabilities down to exp(-700) are whole multiples of this power of 1/2, with digits to spare.
+# Weights are multiples of 2^-1200: fixed point with digits to spare for exp(-700).
 _DIGITS = 1200
 
 
@@ -54,7 +54,7 @@ def flip_either(choice: np.ndarray, p: float, q: float, rng: np.random.Generator
     """Return booleans, True with probability exactly `p` where `choice` is true and `q` elsewhere.
 
     `choice` is a one-dimensional array of booleans, or of the bytes 0 and 1, and 0 <= p, q < 1.
-    Beside the result this needs constant memory.
+    Memory beyond the result is constant.
     """
     choice = choice.view(np.uint8)
     heads = np.empty(choice.size, dtype=bool)
@@ -107,7 +107,7 @@ def draw_index(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.n
     drawn = np.zeros(size, dtype=np.int64)
     for level in reversed(levels[:-1]):
         left, right = level[rows, 2 * drawn], level[rows, 2 * drawn + 1]
-        # The coin decides for the smaller side, whose probability a double holds best.
+        # Flip for the less likely side, because small probabilities have more digits in doubles.
         unlikely = flip_each(np.minimum(left, right) / (left + right), rng)
         drawn = 2 * drawn + np.where(unlikely, right <= left, right > left)
     return drawn
@@ -128,7 +128,7 @@ def discrete_laplace(size: int, scale: float, rng: np.random.Generator) -> np.nd
     drawn = geometric(size, rate, rng)
     # Draw the sign so that 0 is not counted twice: negative numbers begin with -1.
     negative = flip(size, float(special.expit(-rate)), rng)
-    # All bits of x turned over are -1 - x.
+    # Inverting all bits of x gives -1 - x.
     return np.bitwise_xor(drawn, -negative.view(np.int8), out=drawn)
 
 
@@ -158,7 +158,7 @@ def discrete_gaussian(size: int, scale: float, rng: np.random.Generator) -> np.n
 def geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
     """Draw x = 0, 1, ... with probability proportional to exp(-rate x), byte by byte.
 
-    The weight of x is a product over its bytes, so these are drawn one by one.
+    The weight of x is a product over its bytes, so they are independent.
     """
     tables = _byte_tables(min(rate, _FURTHEST))
     drawn = np.zeros((size, 8), dtype=np.uint8)
@@ -168,11 +168,10 @@ def geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
 
 
 class _Table(NamedTuple):
-    """A distribution over bytes: a uniform column stays what it is, or moves to one other byte.
+    """A distribution over bytes for the alias method (Walker, 1977).
 
-    This is the alias method (Walker, 1977). Column c stays with the probability that has
-    `thresholds[c]` as its first eight bits and `rests[c]` as the fraction that is left over;
-    otherwise the bits `moves[c]` of it turn over.
+    A uniform column c is kept with the probability that has `thresholds[c]` as its first eight bits
+    and `rests[c]` as the remaining fraction; otherwise it becomes ``c ^ moves[c]``.
     """
 
     thresholds: bytes
@@ -183,7 +182,7 @@ class _Table(NamedTuple):
 def _draw_from(table: _Table, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw bytes from exactly the distribution of the table."""
     columns, drawn = draw_bytes(size, rng), draw_bytes(size, rng)
-    # Looking bytes up in a string is the fastest look-up of bytes that there is.
+    # `bytes.translate` is the fastest way to look up bytes.
     string = columns.tobytes()
     thresholds, moves = (
         np.frombuffer(string.translate(entries), dtype=np.uint8)
@@ -197,9 +196,9 @@ def _draw_from(table: _Table, size: int, rng: np.random.Generator) -> np.ndarray
 
 @lru_cache(maxsize=256)
 def _byte_tables(rate: float) -> tuple[_Table, ...]:
-    """Return the distribution of each byte of a geometric number, as far as its weight is a double.
+    """Return the distribution of each byte of a geometric number.
 
-    So the numbers end behind 700 / rate, at less than twice that.
+    Weights below exp(-700) are left out, so the largest number lies between 700 / rate and 1,400 / rate.
     """
     tables, place = [], 1
     while rate * place <= _FURTHEST:
@@ -214,9 +213,9 @@ def _byte_tables(rate: float) -> tuple[_Table, ...]:
 
 
 def _alias_table(weights: list[int]) -> _Table:
-    """Return the table of a distribution in proportion to weights that fall, at most 256 of them.
+    """Return the alias table of a distribution given by at most 256 decreasing weights.
 
-    Only where a column stays is rounded, to a double.
+    Only the probabilities of keeping a column are rounded, to doubles.
     """
     one = 1 << _DIGITS
     share = (256 << 2 * _DIGITS) // sum(weights)
@@ -229,7 +228,7 @@ def _alias_table(weights: list[int]) -> _Table:
         targets[column] = giver
         heights[giver] -= one - heights[column]
         if heights[giver] < one and giver > 0:
-            # This column gave away more than its excess, so it needs filling itself.
+            # This column gave away more than its excess, so it must be filled in turn.
             short.append(giver)
             giver -= 1
     scaled = np.array([256 * min(height / one, 1.0) for height in heights])
@@ -244,18 +243,19 @@ def _alias_table(weights: list[int]) -> _Table:
 def cauchy(rng: np.random.Generator) -> Fraction:
     """Draw a standard Cauchy variable: the slope of a random point of a half disc."""
     while True:
-        # Odd numbers, so that the points are the middles of cells and none lies on an axis.
+        # Odd coordinates are midpoints of cells, so no point lies on an axis.
         x, y = (2 * _whole_number(rng) + 1 for _ in range(2))
         if x * x + y * y < 1 << (2 * _BITS + 2):
             return _either_sign(Fraction(x, y), rng)
 
 
 def student_t(degrees: int, rng: np.random.Generator) -> Fraction:
-    """Draw a Student t variable over the root of its degrees of freedom, a whole number.
+    """Draw a Student t variable divided by the square root of its degrees of freedom, an integer.
 
-    Its density is in proportion to (1 + y^2)^(-(degrees + 1) / 2). A Cauchy variable y is proposed,
-    and kept if a uniform u has u^2 (1 + y^2)^(degrees - 1) < 1: a comparison of whole numbers. The
-    digits of u grow with the degrees, so that proposals far out are kept as rarely as they should.
+    Its density is proportional to (1 + y^2)^(-(degrees + 1) / 2). A Cauchy variable y is proposed
+    and kept if a uniform u has u^2 (1 + y^2)^(degrees - 1) < 1, which compares integers. The number
+    of digits of u grows with the degrees, so that acceptance is as rare as it should be in the
+    tails.
     """
     power = degrees - 1
     while True:
@@ -268,8 +268,8 @@ def student_t(degrees: int, rng: np.random.Generator) -> Fraction:
 
 def laplace(rng: np.random.Generator) -> Fraction:
     """Draw a standard Laplace variable, from a logarithm with 60 digits."""
-    # A number below 2^128 has few digits left: a fresh one, 2^128 times smaller, takes its place.
-    # So the noise has no largest value, and keeps its distribution however small delta is.
+    # A number below 2^128 has too few digits, so it is redrawn on a scale 2^128 times finer. The
+    # noise is therefore unbounded, and keeps its distribution however small delta is.
     below, drawn = 2 << _BITS, _whole_number(rng)
     while drawn < 2**128:
         below, drawn = below * 2**128, _whole_number(rng)
@@ -279,7 +279,7 @@ def laplace(rng: np.random.Generator) -> Fraction:
 
 
 def _whole_number(rng: np.random.Generator, times: int = 1) -> int:
-    """Draw a whole number of `times` 256 bits; of none at all, 0."""
+    """Draw a uniform integer of 256 `times` bits; 0 if there are none."""
     return int.from_bytes(rng.bytes(times * _BITS // 8), "little")
 
 
@@ -294,12 +294,12 @@ def draw_bytes(size: int, rng: np.random.Generator) -> np.ndarray:
         words = rng.bit_generator.random_raw(count)
     else:
         words = rng.integers(0, 2**64, size=count, dtype=np.uint64)
-    # In the order of a little-endian machine, so that a seed gives the same bytes everywhere.
+    # Little-endian on every machine, so that a seed gives the same bytes everywhere.
     return words.astype("<u8", copy=False).view(np.uint8)[:size]
 
 
 def _split(p: float) -> tuple[int, float]:
-    """Split a probability into its first eight bits and the fraction that is left, both exactly."""
+    """Split a probability exactly into its first eight bits and the remaining fraction."""
     scaled = 256.0 * p
     threshold = int(scaled)
     return threshold, scaled - threshold
@@ -310,9 +310,9 @@ def lie_probability(epsilon: float, others: int = 1) -> float:
     """Return the smallest double that is at least others / (exp(epsilon) + others).
 
     This is how often a report over `others` + 1 categories must be false for a log-ratio of
-    epsilon between any two of them. Rounding it up keeps the realised epsilon at or below the one
-    asked for; computing it, and not its complement, keeps a large epsilon from becoming infinite.
-    An epsilon above 700, where doubles run out, gets what 700 gets.
+    epsilon between any two of them. Rounding up keeps the realised epsilon at or below the one
+    asked for. This and not its complement is computed, because for a large epsilon the complement
+    rounds to 1. An epsilon above 700, where doubles underflow, is treated as 700.
 
     Raises
     ------

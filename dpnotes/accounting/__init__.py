@@ -1,22 +1,22 @@
-"""What asking again costs: the privacy of many answers about the same people.
+"""Composition: what many answers about the same people cost together.
 
-Each function takes what every single answer costs, how many there are, and a delta, and returns the
-epsilon of all answers together. Whatever the answers are, the cost of one kind of mechanism is
-known better than that of any mechanism of the same epsilon:
+Each function takes the cost of a single answer, the number of answers and a delta, and returns the
+epsilon of all answers together. Bounds for one kind of mechanism are tighter than those that hold
+for all mechanisms of the same epsilon:
 
     compose                     any mechanisms of given epsilons
     compose_laplace             numbers with Laplace noise
     compose_gaussian            numbers with Gaussian noise
     compose_bounded_range       the exponential mechanism and its like
     compose_subsampled_gaussian sums over random batches with Gaussian noise
-    epsilon_from_rdp, epsilon_from_zcdp    whatever has a Rényi divergence
+    epsilon_from_rdp, epsilon_from_zcdp    mechanisms whose Rényi divergence is known
 
-All hold where each question may depend on earlier answers, unless a function says otherwise.
+All hold for adaptive questions, which depend on earlier answers, unless a function says otherwise.
 
 `calibrate` goes the other way: it finds the least noise for a cost.
 
-A cost that no record decides is a `PrivacyCost` and may be published. A cost that has looked at the
-records is a `SecretCost`, another type, and no function here turns one into the other.
+A cost that does not depend on the records is a `PrivacyCost` and may be published. A cost computed
+from the records is a `SecretCost`, and no function here turns one into the other.
 
 Laplace noise and random batches need Google's dp-accounting: ``pip install dpnotes[accounting]``.
 """

@@ -18,13 +18,13 @@ def calibrate(
     start: float | None = None,
     tolerance: float = 1e-9,
 ) -> float:
-    """Return the least noise whose cost is at most epsilon, or hardly more noise than that.
+    """Return the least noise whose cost is at most epsilon, up to a relative tolerance.
 
     Parameters
     ----------
     cost : callable
-        Takes a noise from `low` to `high` and returns what it costs: a `PrivacyCost` or a number of
-        at least 0, infinity included, that never grows with the noise.
+        Takes a noise from `low` to `high` and returns its cost: a `PrivacyCost` or a number of at
+        least 0, infinity included, that never grows with the noise.
     epsilon : float
         What may be spent, positive and finite.
     low, high : float
@@ -32,7 +32,7 @@ def calibrate(
     start : float, optional
         Where to look first: a guess, positive. By default the geometric mean of `low` and `high`.
     tolerance : float
-        How far above the least noise the result may be, relative to it: from 1e-13 to 0.1.
+        How far above the least noise the result may be, as a fraction of it: from 1e-13 to 0.1.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def calibrate(
     Notes
     -----
     On logarithmic scales costs are nearly straight lines, so the root is found there, by Brent's
-    method. It may lie on either side of the least noise: from there the noise grows until its cost
-    is at most epsilon. Where the cost jumps or rises a little, the result is enough all the same.
+    method. It may lie on either side of the least noise, so the noise is then raised until its cost
+    is at most epsilon. This holds even where the cost jumps or is not quite monotone.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def calibrate(
 
     @cache
     def excess(place: float) -> float:
-        # Positive if and only if the cost is above epsilon: a quotient could be rounded to 1.
+        # A difference, because a quotient just above 1 could be rounded to 1.
         beyond = (float(cost(noise_at(place))) - epsilon) / epsilon
         return math.log1p(min(max(beyond, 1e-15 - 1), 1e300))
 

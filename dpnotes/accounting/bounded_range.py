@@ -1,4 +1,4 @@
-"""What answers of the exponential mechanism cost together, fixed beforehand or adaptively."""
+"""Composition of the exponential mechanism, for fixed and for adaptive questions."""
 
 import math
 from functools import lru_cache
@@ -18,7 +18,7 @@ _WORK = 1 << 25  # cells times choices times queries, for adaptive questions
 def compose_bounded_range(
     epsilon: float, queries: int, delta: float, *, adaptive: bool = True
 ) -> PrivacyCost:
-    """Return what answers of the exponential mechanism, or of any bounded range, cost together.
+    """Return what answers by the exponential mechanism, or any of bounded range, cost together.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def compose_bounded_range(
     delta : float
         The probability with which the loss may be larger, strictly between 0 and 1.
     adaptive : bool
-        Whether a question may depend on earlier answers. Where all are fixed beforehand it is a
-        little less.
+        Whether a question may depend on earlier answers. The cost is a little less where all are
+        fixed beforehand.
 
     Returns
     -------
@@ -41,17 +41,17 @@ def compose_bounded_range(
 
     Notes
     -----
-    The worst of them have two outputs, of loss t and t - epsilon for some t. For questions fixed
-    beforehand, Dong, Durfee and Rogers (2020) show that all t are the same, and one of
-    (total + (l + 1) epsilon) / (queries + 1), for l = 0, ..., queries and the epsilon total.
+    The worst mechanisms have two outputs, of loss t and t - epsilon for some t. For questions fixed
+    beforehand, Dong, Durfee and Rogers (2020) show that all t are equal, and one of
+    (total + (l + 1) epsilon) / (queries + 1), for l = 0, ..., queries, at the epsilon `total`.
 
     An adversary who may adapt chooses t anew after every answer. The largest delta that can be
     reached from any odds is a convex function of the odds, found backwards from the last answer:
     between the points of a grid a straight line is an upper bound, and the best t in each cell has
     a closed form. Each answer also has a zCDP of epsilon / (exp(epsilon) - 1) +
     log((exp(epsilon) - 1) / epsilon) - 1 (Harrison and Manurangsi, 2026), just below the
-    epsilon^2 / 8 of Cesar and Rogers (2021). The smaller of both is taken, and zCDP alone where
-    many questions would need too fine a grid.
+    epsilon^2 / 8 of Cesar and Rogers (2021). The smaller of the two bounds is returned, and zCDP
+    alone where many questions would need too fine a grid.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _adaptive_range(epsilon: float, queries: int, delta: float) -> float:
     simple = float(epsilon_from_zcdp(queries * _range_zcdp(epsilon), delta))
     if simple == 0:
         return 0.0
-    # From -reach to 2 reach, in cells of epsilon / fineness: so many for all questions.
+    # The grid runs from -reach to 2 reach in cells of epsilon / fineness, once for each question.
     reach = max(simple, 2 * epsilon * math.sqrt(queries))
     cells = queries * 3 * reach / epsilon
     fineness = min(32, int(math.sqrt(_WORK / cells)))
@@ -127,16 +127,16 @@ def _adaptive_range(epsilon: float, queries: int, delta: float) -> float:
 def _backward_induction(
     epsilon: float, queries: int, delta: float, fineness: int, reach: float
 ) -> float:
-    """Bound what an adversary can reach who chooses every question after the last answer.
+    """Bound the epsilon that an adversary can reach by choosing each question adaptively.
 
-    ``value[j]`` bounds the largest delta from where the losses still to come must exceed
-    ``left[j]``. It is convex in exp(left), so a straight line between points bounds it above.
+    ``value[j]`` bounds the largest delta when the remaining losses must exceed ``left[j]``. It is
+    convex in exp(left), so a straight line between points bounds it above.
     """
     step = epsilon / fineness
     left = step * np.arange(-math.ceil(reach / step), math.ceil(2 * reach / step) + 1)
     value = -np.expm1(np.minimum(left, 0.0))
     width, odds = math.expm1(step), math.expm1(epsilon)
-    # A row a cell: losses t from cell * step to (cell + 1) * step, and t - epsilon.
+    # One row for each cell: losses t from cell * step to (cell + 1) * step, and t - epsilon.
     factor = np.exp(step * np.arange(1, fineness + 1))[:, np.newaxis]
     # The upper end of a cell is the lower end of the one before; of the first it is t = 0.
     chance_at_end = (odds + 1 - factor) / odds
@@ -176,7 +176,7 @@ def _best_inside(
     odds: float,
     width: float,
 ) -> np.ndarray:
-    """Return where in each cell a straight line promises most, from 0 to the width of the cell."""
+    """Return the maximizer in each cell under linear interpolation, from 0 to `width`."""
     numerator = slope - gap
     numerator *= factor
     denominator = slope * (odds + 1)
@@ -185,6 +185,6 @@ def _best_inside(
         numerator /= denominator
         np.sqrt(numerator, out=numerator)
     numerator -= 1
-    # A line that is flat has no best place, and any will do.
+    # On a flat line every point is a maximizer, so NaN becomes 0.
     np.fmax(numerator, 0.0, out=numerator)
     return np.fmin(numerator, width, out=numerator)

@@ -1,4 +1,4 @@
-"""Two kinds of costs: one that may be published, and one that is as secret as the records."""
+"""Two kinds of cost: one that may be published, and one that is as secret as the records."""
 
 import math
 from dataclasses import dataclass
@@ -39,16 +39,16 @@ class PrivacyCost:
         return self.epsilon
 
     def __format__(self, spec: str) -> str:
-        """Write epsilon as the format says, and the whole cost where it says nothing."""
+        """Format epsilon; without a format, return the repr."""
         return format(self.epsilon, spec) if spec else repr(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecretCost:
-    """A cost that was computed from the records: true, and as secret as they are.
+    """A cost that was computed from the records, and is as secret as they are.
 
-    Publishing it is a release like any other, and it has not been paid for. So it has no
-    ``float()``, and its repr says what it is. Read ``cost.epsilon`` where you mean to.
+    Publishing it would be a release without noise. So it has no ``float()``, and its repr warns.
+    Read ``cost.epsilon`` where you mean to.
 
     Parameters
     ----------
@@ -59,8 +59,7 @@ class SecretCost:
     order : float or None
         The Rényi order at which epsilon is smallest, out of those given; None where there is none.
     answered : float
-        How many queries were answered; an expectation where noise is still to decide; NaN where
-        that is not known.
+        How many queries were answered; the expected number before noise is drawn; NaN if unknown.
 
     Examples
     --------
@@ -88,7 +87,7 @@ publish)
             object.__setattr__(self, "answered", answered)
 
     def __repr__(self) -> str:
-        """Say that this is a secret, and what it is."""
+        """Return the fields with a warning not to publish them."""
         return (
             f"SecretCost(epsilon={self.epsilon}, delta={self.delta}, order={self.order}, "
             f"answered={self.answered}: looks at the records, do not publish)"

@@ -28,13 +28,13 @@ _LARGEST_ORDER = 1e100  # its square is a double
 def epsilon_from_rdp(
     rdp: ArrayLike, orders: ArrayLike, delta: float, *, conversion: str = "improved"
 ) -> PrivacyCost:
-    """Convert Rényi divergences, whatever the records, to the epsilon that they promise at a delta.
+    """Convert Rényi divergences that hold for all records to an epsilon at a delta.
 
     Parameters
     ----------
     rdp : array_like of float, shape (orders,)
-        Divergences, in nats, not negative; infinite ones promise nothing. They bound what the
-        mechanism does on *all* neighbours: divergences computed from records make a secret cost.
+        Divergences, in nats, not negative; infinite ones promise nothing. They must hold for *all*
+        neighbours: divergences computed from records give a secret cost.
     orders : array_like of float, shape (orders,)
         Their orders, above 1.
     delta : float
@@ -70,7 +70,7 @@ def best_epsilon(
     Parameters
     ----------
     rdp : array_like of float, shape (orders,)
-        Divergences, in nats, not negative. Where they come from records, so does the result.
+        Divergences, in nats, not negative. If they depend on records, so does the result.
     orders : array_like of float, shape (orders,)
         Their orders, above 1.
     delta : float
@@ -102,7 +102,7 @@ def best_epsilon(
 
 
 def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
-    """Convert zero-concentrated differential privacy to the epsilon that it promises at a delta.
+    """Convert zero-concentrated differential privacy to an epsilon at a delta.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     Notes
     -----
     Bun and Steinke (2016) define it; `epsilon_from_rdp` has the conversion. Any order gives a valid
-    epsilon, so nothing rests on how well the best one was found.
+    epsilon, so the result holds even if the search for the best order is inexact.
 
     Examples
     --------
@@ -132,14 +132,14 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
     if -math.expm1(-rho) <= delta * delta:
         return PrivacyCost(0.0, delta)
     if rho > HARDLY_ANY_NOISE**2:
-        # The best of the classic conversion; next to 1 an order has no digits.
+        # The minimum of the classic conversion, because an order this close to 1 rounds to 1.
         return PrivacyCost(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
 
     def epsilon(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
         return float(_improved(rho * order, order, delta))
 
-    # The classic conversion is smallest at this excess over 1, and the improved one nearby.
+    # The classic conversion has its minimum at this order - 1, and the improved one nearby.
     centre = 0.5 * (math.log(-math.log(delta)) - math.log(rho))
     found = optimize.minimize_scalar(
         epsilon, bounds=(centre - 8, centre + 8), method="bounded", options={"xatol": 1e-10}
@@ -150,7 +150,7 @@ def epsilon_from_zcdp(rho: float, delta: float) -> PrivacyCost:
 def _improved(
     rdp: np.ndarray | float, order: np.ndarray | float, delta: float
 ) -> np.ndarray | float:
-    """Return Proposition 12 of Canonne, Kamath and Steinke (2020), below 0 where it is."""
+    """Return Proposition 12 of Canonne, Kamath and Steinke (2020), which may be negative."""
     return rdp + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)
 
 
@@ -182,7 +182,7 @@ def laplace_rdp(loss: float, orders: ArrayLike) -> np.ndarray:
     loss = check_epsilon(loss, "loss")
     moments = check_orders(orders) - 1
     if loss > 1e100:
-        # No order makes a difference to the largest loss that a double could show.
+        # For such losses the divergence equals the loss in doubles, whatever the order.
         return np.full(moments.shape, loss)
     return np.minimum(_laplace_log_moments(loss, moments) / moments, loss)
 
@@ -192,7 +192,7 @@ def _laplace_log_moments(loss: float, moments: np.ndarray) -> np.ndarray:
     here, there = loss * moments, loss * (moments + 1)
     share, rest = (moments + 1) / (2 * moments + 1), moments / (2 * moments + 1)
     with np.errstate(over="ignore"):
-        # The linear terms cancel; without them small losses keep their digits.
+        # The linear terms cancel, so they are left out: small losses keep their digits.
         small = np.log1p(share * _beyond_linear(here) + rest * _beyond_linear(-there))
     large = np.logaddexp(np.log(share) + here, np.log(rest) - there)
     return np.where(here < 1, small, large)
