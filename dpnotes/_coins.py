@@ -198,7 +198,8 @@ def _draw_from(table: _Table, size: int, rng: np.random.Generator) -> np.ndarray
 def _byte_tables(rate: float) -> tuple[_Table, ...]:
     """Return the distribution of each byte of a geometric number.
 
-    Weights below exp(-700) are left out, so the largest number lies between 700 / rate and 1,400 / rate.
+    Weights below exp(-700) are left out, so the largest number lies between 700 / rate and 1,400 /
+    rate.
     """
     tables, place = [], 1
     while rate * place <= _FURTHEST:

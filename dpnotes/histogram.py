@@ -1,12 +1,12 @@
 """A private histogram: how many records there are of each category, with noise on every count.
 
-One record replaced takes 1 from a count and adds 1 to another. So noise for whole numbers of scale
-2 / epsilon on every count hides it, however many categories there are (Dwork, McSherry, Nissim and
-Smith, 2006). The categories are public: one that was read off the records tells that somebody is in
-it.
+Replacing one record subtracts 1 from one count and adds 1 to another. So discrete Laplace noise of
+scale 2 / epsilon on every count hides it, however many categories there are (Dwork, McSherry,
+Nissim and Smith, 2006). The categories must be public: one that was read off the records reveals
+that somebody is in it.
 
-One count alone, of yes among answers of yes or no, moves by 1 at most. So half of that noise, of
-scale 1 / epsilon, hides it (`release_count`).
+A single count, such as that of yes among answers of yes or no, moves by 1 at most. So half of that
+noise, of scale 1 / epsilon, is enough (`release_count`).
 """
 
 import math
@@ -23,9 +23,9 @@ from dpnotes.release import Release, _set_promise
 from dpnotes.unary_encoding import _as_list, encode
 
 _NEIGHBOURS = "one record replaced; the number of records and the categories are public"
-# A coin's odds are rounded to doubles; this much of the rate of the noise is more than that costs.
+# Lower the rate of the noise by this: headroom for rounding the odds of the coins to doubles.
 _SPARE = 1e-12
-# Scales of noise below 1 / 700 are no different: the counts come out as they are.
+# At scales below 1 / 700 noise is practically always 0, so larger rates are cut off here.
 _MOST_RATE = 700.0
 
 
@@ -109,13 +109,13 @@ def release_histogram(
     count differs by 1, and the same noise costs half of epsilon.
 
     The coins are exact for odds that are rounded to doubles: half of epsilon is lowered by 1e-12,
-    which is more than the rounding costs. Noise never comes from 700 to 1,400 scales on, where
-    exact noise would be with a probability below 1e-303. So the claim of epsilon alone holds up to
-    a delta of exp(epsilon / 2 - 700) times the number of categories: next to nothing, unless
-    epsilon itself is in the hundreds.
+    which is more than the rounding costs. The noise ends between 700 and 1,400 scales from 0,
+    beyond which exact noise would lie with a probability below 1e-303. So the claim of epsilon
+    alone holds up to a delta of exp(epsilon / 2 - 700) times the number of categories: next to
+    nothing, unless epsilon itself is in the hundreds.
 
-    `project_to_simplex` of `dpnotes.unary_encoding` moves the counts to the nearest that are not
-    negative and sum to n, at no further cost.
+    `project_to_simplex` of `dpnotes.unary_encoding` projects the counts to the nearest non-negative
+    ones that sum to n, at no further cost.
 
     Examples
     --------
@@ -192,15 +192,14 @@ def release_count(
 
     Notes
     -----
-    A record that is replaced moves the count by 1 at most, and not two counts as in a histogram:
-    noise of whole numbers with probability proportional to ``exp(-epsilon |x|)`` is enough. It is
-    half of the noise of `release_histogram`. Where a record is added or taken away, the count moves
-    by 1 too, so it costs the same. The coins and the end of the noise are those of
-    `release_histogram`.
+    A record that is replaced moves one count by 1 at most, and not two as in a histogram, so noise
+    on whole numbers with probability proportional to ``exp(-epsilon |x|)`` is enough: half of that
+    of `release_histogram`. Adding or removing a record also moves the count by 1 and costs the
+    same. The coins and the end of the noise are those of `release_histogram`.
 
     The number n of records is public, so the share of True is ``float(released) / n``, and as a
     percentage 100 times that. It is within ``margin(epsilon, sensitivity=1) / n`` of the share
-    among these n records, and whom they stand for is another question.
+    among these n records; sampling error comes on top.
 
     Examples
     --------
@@ -254,16 +253,16 @@ def count_log_pmf(output: ArrayLike, values: Sequence[bool], epsilon: float) -> 
 def margin(
     epsilon: float, categories: int = 1, *, confidence: float = 0.95, sensitivity: int = 2
 ) -> int:
-    """Return how far from the true counts all noisy counts are at most, with a given confidence.
+    """Return how far noisy counts are from the true ones at most, with a given confidence.
 
     Parameters
     ----------
     epsilon : float
         The privacy cost of the release, at least 1e-9 and finite.
     categories : int
-        For how many counts this is to hold at the same time, from 1 to 2**31.
+        For how many counts it must hold simultaneously, from 1 to 2**31.
     confidence : float
-        How often it is to hold, strictly between 0 and 1.
+        The probability with which it must hold, strictly between 0 and 1.
     sensitivity : {2, 1}
         By how much one record moves all counts together: 2 for `release_histogram`, and 1 for
         `release_count`.
@@ -271,7 +270,7 @@ def margin(
     Returns
     -------
     int
-        The smallest such number of records.
+        The smallest such margin, in records.
 
     Notes
     -----
@@ -306,12 +305,12 @@ def _rate(epsilon: float, sensitivity: int = 2) -> float:
 
 def _log_chances(output: NDArray, counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     """Return the logarithm of the probability of each count by itself."""
-    # As doubles: the difference of two whole numbers of 64 bits may have 65.
+    # As doubles, because the difference of two 64-bit integers may overflow.
     return math.log(math.tanh(rate / 2)) - rate * np.abs(output.astype(float) - counts)
 
 
 def _count_true(values: Sequence[bool]) -> int:
-    """Return how many values are True or 1; each is taken or refused for what it is itself."""
+    """Return how many values are True or 1; each is checked by itself, never in view of others."""
     values = _as_list("values", values)
     for value in values:
         if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):

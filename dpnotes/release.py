@@ -1,4 +1,4 @@
-"""What a private release says of itself: the number, and the promise under which it was made.
+"""A private release: the number, and the promise under which it was made.
 
 A promise compares two data sets, its neighbours: `REPLACED` and `ADDED_OR_REMOVED` are the two ways
 in which they may differ, each with its words and with the pairs that an audit tries.
@@ -23,8 +23,8 @@ class Release:
     Parameters
     ----------
     value : float
-        The released number. Any real number is taken, infinity and NaN included: whether a release
-        succeeds must not depend on what the noise or the records made of it.
+        The released number. Any real number is accepted, infinity and NaN included, because whether
+        a release succeeds must not depend on the noise or the records.
     epsilon : float
         The privacy loss of this release, in nats; positive and finite.
     delta : float, default 0.0
@@ -36,7 +36,7 @@ class Release:
 
     Notes
     -----
-    Two releases made of the same records add up: by sequential composition their epsilons and
+    Two releases from the same records compose: by sequential composition their epsilons and
     deltas are summed (Dwork and Roth, 2014, theorem 3.16).
 
     Examples
@@ -62,7 +62,7 @@ neighbours='one record replaced')
         delta = check_delta(self.delta)
         for name in ("mechanism", "neighbours"):
             _check_words(name, getattr(self, name))
-        # A frozen dataclass can only be normalised underneath its own guard.
+        # A frozen dataclass can set its own fields only in this way.
         object.__setattr__(self, "value", _nearest_float(self.value))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "delta", delta)
@@ -81,13 +81,13 @@ def _set_promise(record: object, **fields: object) -> None:
         mechanism=record.mechanism,
         neighbours=record.neighbours,
     )
-    # A frozen dataclass can only be normalised underneath its own guard.
+    # A frozen dataclass can set its own fields only in this way.
     for name, value in {**fields, "epsilon": promise.epsilon, "delta": promise.delta}.items():
         object.__setattr__(record, name, value)
 
 
 def _nearest_float(value: Real) -> float:
-    """Return a real number as a float, and one beyond all floats as infinity: never raise."""
+    """Return a real number as a float, and as infinity where it overflows: never raise."""
     try:
         return float(value)
     except OverflowError:
@@ -102,7 +102,7 @@ def _check_words(name: str, words: str) -> None:
 
 
 class Pair(NamedTuple):
-    """Two neighbouring data sets, and in words what they differ in."""
+    """Two neighbouring data sets, and a description of how they differ."""
 
     dataset: object
     neighbour: object
@@ -112,8 +112,8 @@ class Pair(NamedTuple):
 class Neighbours(NamedTuple):
     """Which two data sets a promise of privacy compares.
 
-    `words` say so as a release does, and ``pairs(records, values)`` lists the neighbours of a data
-    set, as `dpnotes.audit.pairs_by_replacement` and `dpnotes.audit.pairs_by_removal` do.
+    `words` describes them as a release does, and ``pairs(records, values)`` lists the neighbours of
+    a data set, as `dpnotes.audit.pairs_by_replacement` and `dpnotes.audit.pairs_by_removal` do.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Neighbours(NamedTuple):
 
 
 def _replace_records(records: Sequence | np.ndarray, values: Iterable) -> list[Pair]:
-    """Return each data set in which one record has another of the values."""
+    """Return each data set in which one record is replaced by another of the values."""
     _check_records(records)
     values = _require_list("values", values)
     if not values:
@@ -151,7 +151,7 @@ def _replace_records(records: Sequence | np.ndarray, values: Iterable) -> list[P
 
 
 def _remove_or_add_records(records: Sequence | np.ndarray, additions: Iterable) -> list[Pair]:
-    """Return each data set with one record less, then those with one of the additions more."""
+    """Return each data set with one record removed, then each with one of the additions."""
     _check_records(records)
     end = len(records)
     removed = [
@@ -190,7 +190,7 @@ def _quote_value(value: object, quotes: Repr | None = None) -> str:
     """Return a value as reports quote it: in full where that is short."""
     try:
         words = (quotes or _Quotes()).repr(value)
-    except Exception:  # too long a number, or a class of the caller's that cannot be written
+    except Exception:  # a number that is too long, or a caller's class whose repr raises
         return f"one of type {type(value).__name__}"
     return " ".join(words.split())
 
@@ -198,12 +198,12 @@ def _quote_value(value: object, quotes: Repr | None = None) -> str:
 def _differ(one: object, other: object) -> bool:
     try:
         return not np.array_equal(one, other)
-    except Exception:  # classes of the caller's may refuse to be compared
+    except Exception:  # a caller's class may refuse comparison
         return True
 
 
 def _require_list(name: str, values: Iterable) -> list:
-    """Return the values as a list, or refuse what does not hold several."""
+    """Return the values as a list, or refuse what is not a collection."""
     try:
         if not isinstance(values, str | bytes):
             return list(values)
@@ -226,7 +226,7 @@ def _check_records(records: Sequence | np.ndarray) -> None:
 def _splice(
     name: str, records: Sequence | np.ndarray, start: int, end: int, between: list
 ) -> Sequence | np.ndarray:
-    """Return records[:start] + between + records[end:], of the type that the records have."""
+    """Return records[:start] + between + records[end:], of the type of the records."""
     if type(records) is not np.ndarray:
         return records[:start] + type(records)(between) + records[end:]
     rows = np.empty((len(between), *records.shape[1:]), records.dtype)

@@ -1,4 +1,4 @@
-"""What mechanisms of given epsilons cost together, and what numbers with noise do."""
+"""Composition of mechanisms of given epsilons, and of numbers with Laplace or Gaussian noise."""
 
 import math
 from functools import lru_cache
@@ -23,11 +23,11 @@ from dpnotes.accounting.renyi import DEFAULT_ORDERS, epsilon_from_rdp, laplace_r
 
 NEIGHBOURS = ("replaced", "added")
 
-_FEW = 1 << 20  # losses that can be listed
-_CELLS = 1 << 15  # of a grid of losses
-_LEAST_DELTA = 1e-10  # that a sum of losses of batches is known to
-_BEYOND = 1e-12  # of delta may lie beyond the grid
-_ON_A_GRID = (1e-100, 1e6)  # sums of epsilons for which a grid of losses has its digits
+_FEW = 1 << 20  # sums of losses that are enumerated
+_CELLS = 1 << 15  # cells of a grid of losses
+_LEAST_DELTA = 1e-10  # below it, rounding in Fourier transforms dominates
+_BEYOND = 1e-12  # share of delta that may lie beyond the grid
+_ON_A_GRID = (1e-100, 1e6)  # sums of epsilons for which a grid of losses is accurate
 
 
 def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
@@ -36,22 +36,23 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
     Parameters
     ----------
     epsilons : array_like of float, shape (queries,)
-        What each answer costs by itself: finite, at least 0, with a delta of 0. No answer costs
-        nothing.
+        What each answer costs by itself: finite, at least 0, with a delta of 0. An empty list
+        costs nothing.
     delta : float
         The probability with which the loss of all may be larger, in [0, 1); at 0 the costs add up.
 
     Returns
     -------
     PrivacyCost
-        The smallest epsilon that holds for *all* mechanisms of these epsilons, where few epsilons
-        differ. Else a certified upper bound; in the tests it is at most 0.5 % above the smallest.
+        The smallest epsilon that holds for *all* mechanisms of these epsilons, if these take few
+        different values. Otherwise a certified upper bound; in the tests it is at most 0.5 % above
+        the smallest.
 
     Raises
     ------
     ValueError
-        If an epsilon is negative or not finite, there are more than 10**6, or more than 10**4 of
-        which too many differ to be listed; or delta is out of range.
+        If an epsilon is negative or not finite; there are more than 10**6, or more than 10**4 with
+        too many different values; or delta is out of range.
 
     Notes
     -----
@@ -61,10 +62,10 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
 
         delta = sum_L P(L) max(0, 1 - exp(epsilon - L)).
 
-    Equal epsilons make a binomial, so L is listed where that gives at most 2^20 sums. In general
-    the problem is #P-complete (Murtagh and Vadhan). Then each loss is moved to the two nearest
-    points of a grid, so that the mean of exp(-loss) stays: the likelihood ratio only spreads, which
-    never helps privacy (the "connect the dots" of Doroshenko et al., 2022). Sums beyond the grid
+    Equal epsilons give a binomial, so L is enumerated where it has at most 2^20 values. In general
+    the problem is #P-complete (Murtagh and Vadhan). Then each loss is split between the two nearest
+    points of a grid, which keeps the mean of exp(-loss): the likelihood ratio only spreads, so the
+    cost can only grow (the "connect the dots" of Doroshenko et al., 2022). Sums beyond the grid
     count as infinite losses.
 
     Examples
@@ -84,7 +85,7 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
         losses, chances, infinite = *_listed(values, counts), 0.0
     elif counts.sum() <= 10**4:
         if not _ON_A_GRID[0] < most < _ON_A_GRID[1]:
-            # Nobody is more than `most` likelier to see one thing than another.
+            # By basic composition the sum of the epsilons always holds.
             return PrivacyCost(0.0 if most <= delta else most, delta)
         losses, chances, infinite = _on_a_grid(np.repeat(values, counts), delta)
     else:
@@ -96,7 +97,7 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
 
 
 def _listed(values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return every sum of losses of randomized response, with its log-probability exponentiated."""
+    """Return every sum of losses of randomized response, and its probability."""
     losses, log_chances = np.zeros(1), np.zeros(1)
     for value, count in zip(values.tolist(), counts.tolist(), strict=True):
         true = np.arange(count + 1)
@@ -113,13 +114,13 @@ def _listed(values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _on_a_grid(epsilons: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return losses on a grid that spread wider than the true ones, and the chance of more."""
-    # Hoeffding: a sum lies beyond this reach with a small part of the probability delta.
+    """Return a grid of losses, chances that bound the cost, and the chance of an infinite loss."""
+    # By Hoeffding's inequality a sum exceeds this reach with probability at most _BEYOND * delta.
     drift = float(epsilons @ np.tanh(epsilons / 2))
     spread = math.sqrt(2 * float(epsilons @ epsilons) * (-math.log(_BEYOND) - math.log(delta)))
     reach = min(float(epsilons.sum()), drift + spread)
     step = 2 * reach / _CELLS
-    # Each answer's spread may lead one cell further.
+    # Rounding to the grid may move each answer one cell further.
     half = _CELLS // 2 + epsilons.size
     chances, infinite = np.zeros(2 * half + 1), 0.0
     chances[half] = 1.0
@@ -130,7 +131,7 @@ def _on_a_grid(epsilons: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarr
             (-epsilon, special.expit(-epsilon)),
         ):
             below = math.floor(loss / step)
-            # How much goes to the point below, so that the mean of exp(-loss) stays.
+            # The share of the lower point, which keeps the mean of exp(-loss).
             share = math.expm1((below + 1) * step - loss) / math.expm1(step)
             share = min(1.0, max(0.0, share))
             for places, weight in ((below, chance * share), (below + 1, chance * (1 - share))):
@@ -140,7 +141,7 @@ def _on_a_grid(epsilons: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarr
 
 
 def _shift_into(target: np.ndarray, chances: np.ndarray, places: int, weight: float) -> float:
-    """Add shifted chances; gather at the lower end what leaves there, return what leaves above."""
+    """Add shifted chances: clamp at the lower end, and return what leaves at the upper end."""
     size = chances.size
     places = max(-size, min(size, places))
     if places >= 0:
@@ -162,7 +163,7 @@ def _epsilon_of(losses: np.ndarray, chances: np.ndarray, delta: float) -> float:
     above = np.cumsum(chances)
     with np.errstate(divide="ignore"):
         log_ratios = np.logaddexp.accumulate(np.log(chances) - losses)
-    # At a loss itself only larger ones count: nothing is left to rounding at the largest.
+    # At epsilon equal to a loss only larger losses count, so that loss is left out of the sum.
     reached = above[:-1] - np.exp(losses[1:] + log_ratios[:-1])
     enough = np.flatnonzero(reached > delta)
     last = int(enough[0]) if enough.size else losses.size - 1
@@ -173,7 +174,7 @@ def _epsilon_of(losses: np.ndarray, chances: np.ndarray, delta: float) -> float:
 
 
 def _polished(epsilon: float, losses: np.ndarray, chances: np.ndarray, delta: float) -> float:
-    """Improve an epsilon by Newton's method, on a sum in which nothing cancels."""
+    """Improve an epsilon by Newton's method, on a sum without cancellation."""
     for _ in range(20):
         larger = losses > epsilon
         ahead = epsilon - losses[larger]
@@ -195,7 +196,7 @@ def compose_gaussian(sigma: float, queries: int, delta: float) -> PrivacyCost:
     ----------
     sigma : float
         The standard deviation of the noise, in units of the sensitivity (the Euclidean length by
-        which one person changes all that is asked at a time); positive and finite.
+        which one person changes the vector of numbers in an answer); positive and finite.
     queries : int
         How many answers, from 0 to 10**9.
     delta : float
@@ -208,8 +209,8 @@ def compose_gaussian(sigma: float, queries: int, delta: float) -> PrivacyCost:
 
     Notes
     -----
-    Together the answers are one with noise sigma / sqrt(queries) (Dong, Roth and Su, 2022). With
-    mu = sqrt(queries) / sigma, epsilon solves
+    Together the answers are equivalent to one with noise sigma / sqrt(queries) (Dong, Roth and Su,
+    2022). With mu = sqrt(queries) / sigma, epsilon solves
 
         delta = Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu),
 
@@ -222,7 +223,7 @@ def compose_gaussian(sigma: float, queries: int, delta: float) -> PrivacyCost:
     """
     sigma = check_epsilon(sigma, "sigma")
     queries = check_integer("queries", queries, low=0, high=10**9)
-    # The quotient of the least noise is infinite; any number near that has an infinite cost too.
+    # The quotient may overflow; the cost at 1e300 is infinite as well.
     return gaussian_cost(min(math.sqrt(queries) / sigma, 1e300), delta)
 
 
@@ -232,8 +233,8 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
     Parameters
     ----------
     mu : float
-        By how many standard deviations of the noise one person moves the answers, at least 0. The
-        squares of several mechanisms are added.
+        By how many standard deviations of the noise one person moves the answers, at least 0. To
+        compose mechanisms, add the squares.
     delta : float
         The probability with which the loss may be larger, strictly between 0 and 1.
 
@@ -257,7 +258,7 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
     def delta_at(epsilon: float) -> float:
         return math.exp(_log_gaussian_delta(epsilon, mu))
 
-    # Phi alone is below delta here, by Chernoff's bound; mu^2 / 2 is nearly all of it in the end.
+    # The first term is below delta here, by Chernoff's bound; for large mu the bound is tight.
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)))
     if mu > HARDLY_ANY_NOISE:
         return PrivacyCost(high, delta)
@@ -268,7 +269,7 @@ def gaussian_cost(mu: float, delta: float) -> PrivacyCost:
 
 
 def _log_gaussian_delta(epsilon: float, mu: float) -> float:
-    """Return log delta of Gaussian noise, where its two terms may nearly cancel too."""
+    """Return log delta of Gaussian noise, accurately even where its two terms nearly cancel."""
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if mu > 1:
         log_near, log_far = special.log_ndtr(-near), epsilon + special.log_ndtr(-far)
@@ -310,10 +311,10 @@ def compose_laplace(
     Notes
     -----
     The loss of one answer, at most sensitivity / scale, is discretised to 200 values by
-    dp-accounting so that its cost only grows, and composed numerically (Koskela, Jälkö and Honkela,
-    2020). The result is never above `compose` of as many answers of that epsilon, nor above what
-    `laplace_rdp` gives. Where an answer costs more than 20, or more than 20,000 are asked, the
-    smaller of these two is taken.
+    dp-accounting so that its cost can only grow, and composed numerically (Koskela, Jälkö and
+    Honkela, 2020). The result is never above `compose` of as many answers of that epsilon, nor
+    above what `laplace_rdp` gives. Where an answer costs more than 20, or more than 20,000 are
+    asked, the smaller of these two is taken.
 
     Examples
     --------
@@ -371,8 +372,8 @@ def compose_subsampled_gaussian(
     steps : int
         How many batches, from 0 to 10**6.
     delta : float
-        The probability with which the loss may be larger, at least 1e-10 and below 1: sums of so
-        many losses are not known to fewer parts in doubles.
+        The probability with which the loss may be larger, at least 1e-10 and below 1: for a smaller
+        one, rounding in doubles would dominate.
     neighbours : {"replaced", "added"}
         Whether one person's record is replaced by another, as everywhere in this book, or added or
         taken away, as much software has it. The first costs more.
@@ -389,10 +390,10 @@ def compose_subsampled_gaussian(
 
     Notes
     -----
-    The privacy loss distribution of dp-accounting. Its sums of losses are made by Fourier
-    transforms, whose rounding may hide some 1e-13 of a delta, so a little less of it is spent. For
-    the same reason the bound is loose below an epsilon of 1e-3. It does not hold for batches that
-    are cut from a shuffled list.
+    Computed from the privacy loss distribution of dp-accounting. It sums losses by Fourier
+    transforms, whose rounding may change delta by some 1e-13, so a slightly smaller delta is used.
+    For the same reason the bound is loose below an epsilon of 1e-3. It does not hold for batches
+    that are cut from a shuffled list.
 
     Examples
     --------
@@ -417,7 +418,7 @@ def compose_subsampled_gaussian(
         "replaced": NeighboringRelation.REPLACE_ONE,
         "added": NeighboringRelation.ADD_OR_REMOVE_ONE,
     }[neighbours]
-    # Where losses are large, because of little noise or many steps, coarser cells hold them all.
+    # Coarser cells where losses are large because of little noise or many steps: bounds memory.
     width = 1e-4 * max(1.0, math.sqrt(steps / 1e4)) / min(1.0, sigma) ** 2
     single = privacy_loss_distribution.from_gaussian_mechanism(
         sigma,

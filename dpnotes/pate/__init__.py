@@ -1,8 +1,8 @@
-"""PATE: teachers vote on data that the student may see, and noise hides any single vote.
+"""PATE: teachers vote on labels for public data, and noise hides any single vote.
 
 Every teacher is trained on a part of the private data that no other teacher sees (Papernot et al.,
-2017, 2018). A query is an input that all of them label. Somebody who replaces one record changes
-one teacher, so in each query at most one vote moves: one count falls by 1 and another rises by 1.
+2017, 2018). A query is an input that all of them label. Replacing one record changes one teacher,
+so in each query at most one vote moves: one count falls by 1 and another rises by 1.
 The answer is the label with the largest noisy count:
 
     LNMax(gamma)    n_j + Laplace(1 / gamma)
@@ -10,12 +10,12 @@ The answer is the label with the largest noisy count:
     GNMax(sigma)    n_j + Normal(0, sigma^2)
     ConfidentGNMax(threshold, sigma_threshold, sigma)    likewise, where enough teachers agree
 
-Each is a value that can ``answer`` queries, show its ``output_distribution``, say what it costs
-whatever the votes (``cost``), and be made for a cost (``for_cost``).
+Each is an object that can ``answer`` queries, return its ``output_distribution`` and its ``cost``
+whatever the votes, and be calibrated to a budget (``for_cost``).
 
-Where teachers agree, an answer hardly depends on one of them, and costs less. Such a cost is
-computed from the votes and is a secret as they are (``secret_cost``), to be released with noise or
-not at all (`release_cost`).
+Where teachers agree, an answer hardly depends on any one of them, and costs less. Such a cost is
+computed from the votes and as secret as they are (``secret_cost``), so it may only be released with
+noise (`release_cost`).
 
 Votes are whole numbers: one query, of shape (classes,), or several, of shape (queries, classes).
 `LNMax.cost` uses Google's dp-accounting: ``pip install dpnotes[accounting]``. Nothing else does.

@@ -1,4 +1,4 @@
-"""Votes of teachers: who votes on what, how often, and who wins when noise is added."""
+"""Votes of teachers: dealing out records, counting votes, and who wins after noise."""
 
 import math
 from collections.abc import Callable
@@ -28,10 +28,10 @@ _FEW = 32  # classes up to which comparing with each is faster than sorting into
 def partition(
     n: int, teachers: int, *, rng: np.random.Generator | int | None = None
 ) -> list[np.ndarray]:
-    """Deal records out to teachers at random; each record goes to one teacher alone.
+    """Deal records out to teachers at random; each record goes to exactly one teacher.
 
-    This keeps the promise for neighbours of one size: a record that is *replaced* changes one
-    teacher. Where a record is taken away, n changes, the deal is another one, and nearly every
+    This is private for neighbours of the same size: a record that is *replaced* changes one
+    teacher. If a record is removed, n changes, so the deal is a different one and nearly every
     teacher is trained on other records.
 
     Parameters
@@ -50,8 +50,8 @@ def partition(
 
     Notes
     -----
-    Where people may come and go, the teacher must depend on the person alone: on a keyed hash of an
-    identifier, with a key that nobody learns. Sizes then differ by chance.
+    Where people may come and go, the teacher must depend on the person alone, for example on a hash
+    of an identifier under a secret key. Sizes then differ by chance.
 
     Examples
     --------
@@ -135,8 +135,8 @@ def output_distribution(votes: ArrayLike, scale: float, *, noise: str = "laplace
     -----
     Class j wins with probability ∫ f(x - n_j) Π_{k≠j} F(x - n_k) dx, for noise of density f and
     distribution F. All terms are positive and summed as logarithms, so that small probabilities
-    have the relative precision of large ones, about 1e-12. A class so far behind that it wins
-    less often than about once in 1e290 is taken to be a little nearer: no probability is 0.
+    have the relative precision of large ones, about 1e-12. A class that would win less often than
+    about once in 1e290 is moved a little closer, so that no probability is 0.
 
     Examples
     --------
@@ -166,10 +166,10 @@ def check_votes(votes: ArrayLike, *, at_least: int = 0) -> tuple[np.ndarray, boo
             f"{at_least} queries, got shape {array.shape}"
         )
     if array.dtype.kind == "f":
-        # The largest number of votes, and its like, do not fit the smaller floats.
+        # Smaller floats cannot represent numbers near MOST_VOTES.
         array = array.astype(np.promote_types(array.dtype, float))
     whole = bool(np.all((array >= 0) & (array <= MOST_VOTES) & (array == np.rint(array))))
-    # The sum is that of the teachers, and public; of a class alone the limit would tell the votes.
+    # Only the sum, the number of teachers, may raise: it is public, and single counts are not.
     if not whole or int(array.sum(axis=-1, dtype=float).max(initial=0)) > MOST_VOTES:
         raise ValueError(
             f"votes must be whole numbers of which a query has {MOST_VOTES} at most, and are not"
@@ -183,14 +183,14 @@ def check_scale(name: str, value: float) -> float:
 
 def log_distribution(table: np.ndarray, scale: float, noise: str) -> np.ndarray:
     """Return the logarithm of the distribution of every row."""
-    # Which class has which count makes no difference to what the counts win.
+    # Permuting the classes only permutes the result, so equal sorted rows are computed once.
     order = np.argsort(table, axis=1)
     rows, back = np.unique(np.take_along_axis(table, order, axis=1), axis=0, return_inverse=True)
     logs = np.empty(rows.shape)
     rule = _laplace_rule if noise == "laplace" else _gaussian_rule
     for i, row in enumerate(rows):
         standing = np.maximum((row - row[-1]) / scale, -_furthest(noise, row.size))
-        # Classes that stand alike win equally often: one of each is enough.
+        # Classes with equal counts win equally often: one of each is enough.
         standing, place, classes = np.unique(standing, return_inverse=True, return_counts=True)
         points, log_weights = rule(standing, classes)
         logs[i] = _log_integrals(standing, classes, points, log_weights, _LOG_NOISE[noise])[place]
@@ -206,9 +206,9 @@ def _log_integrals(
     log_weights: np.ndarray,
     log_noise: Callable,
 ) -> np.ndarray:
-    """Return the log-probability that a class wins, for every standing, in constant memory.
+    """Return the log-probability that a class of each standing wins, in constant memory.
 
-    At each point the product over all others is that over all classes, divided by one's own factor.
+    At each point the product over the other classes is that over all, divided by its own factor.
     """
     total = np.full(standing.size, -np.inf)
     rows = max(1, _CELLS // standing.size)
@@ -231,11 +231,11 @@ def _laplace_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray
     lowest = standing[np.flatnonzero(in_front == in_front[0])[-1]]
     highest = 40 + math.log(classes.sum())
     corners = np.concatenate([[lowest - 50 / in_front[0]], standing[standing >= lowest], [highest]])
-    # The integrand is a sum of exponentials, of rates up to the number of classes not far below.
+    # The integrand is a sum of exponentials, with rates up to the number of classes in front.
     rates = in_front[np.searchsorted(standing, corners[:-1] - 5).clip(max=standing.size - 1)]
     panels = np.ceil(np.diff(corners) / np.minimum(2.0, 20 / rates)).astype(int)
     width = np.repeat(np.diff(corners) / panels, panels)
-    # The number of a panel in its gap is its own, less that of the first one.
+    # The index of each panel within its gap.
     number = np.arange(width.size) - np.repeat(panels.cumsum() - panels, panels)
     left = np.repeat(corners[:-1], panels) + number * width
     points = left[:, None] + width[:, None] * (_NODES + 1) / 2
@@ -243,8 +243,8 @@ def _laplace_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray
 
 
 def _gaussian_rule(standing: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and log-weights of the trapezoidal rule, which is best for smooth bells."""
-    # The largest of many has a narrower bell.
+    """Return points and log-weights of the trapezoidal rule, accurate for smooth decaying terms."""
+    # The largest of many normal variables has a narrower density.
     step = 1 / (4 * max(2.0, math.sqrt(2 * math.log(classes.sum()))))
     points = np.arange(standing[0] - 10, 10 + step, step)
     return points, np.full(points.size, math.log(step))
@@ -266,5 +266,5 @@ def _furthest(noise: str, classes: int) -> float:
     """Return how many scales behind all others a class still has a probability that is a double."""
     if noise == "laplace":
         return 660.0
-    # It rises, and the others fall, by what is likeliest together.
+    # The likeliest way to win: its own noise rises while that of all the others falls.
     return math.sqrt(2 * 660 * classes / (classes - 1))
