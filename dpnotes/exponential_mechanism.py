@@ -1,16 +1,16 @@
-"""The exponential mechanism: pick an answer at random, good ones more often.
+"""The exponential mechanism: pick a candidate at random, good ones more often.
 
 Among candidates with utilities u, the mechanism of McSherry and Talwar (2007) picks one with
 probability proportional to exp(epsilon u / (2 sensitivity)), where the sensitivity is the most that
-one person can change any utility. This costs at most epsilon, and nearly all of it on the worst
-utilities. Where the sum of the weights does not depend on the data it costs half: on a column of
-labels it is randomized response, as `dpnotes.label_privacy` has it.
+one person can change any utility. This costs at most epsilon, and nearly that for the worst
+utilities. Where the sum of the weights does not depend on the data it costs half: for a single
+label it is randomized response, as in `dpnotes.label_privacy`.
 
 Its relatives are here as well. `permute_and_flip` is never worse at the same parameter. At the same
 cost it is better on some tables and worse on others, and many choices by it cost more than by
 `sample`. `release_median` is the mechanism on a public grid of answers. `above_threshold` is the
-sparse vector technique: it names the first of many counts that is large. Each has the exact
-distribution of its output beside it, so that `dpnotes.audit` can check it.
+sparse vector technique: it names the first of many counts that is large. The exact distribution of
+each output can be computed too, so that `dpnotes.audit` can check it.
 """
 
 import math
@@ -38,11 +38,11 @@ from dpnotes._checks import (
 from dpnotes._coins import discrete_laplace, draw_index, flip_each
 from dpnotes.release import Release
 
-# Counts are cut off here, and noise has scales up to here, so that their sums fit 64 bits.
+# The largest count, beyond which they are clipped, and scale: so that sums fit 64 bits.
 _LARGEST_COUNT, _LARGEST_SCALE = 2**53, 2.0**40
-# A table of probabilities has at most so many steps, and a sum over noise so many terms.
+# The most steps in a table of probabilities, and the most terms in a sum over noise.
 _LARGEST_TABLE = 10**7
-# So many scales away noise has a share of e^-45: below rounding.
+# Tails of noise beyond this many scales are ignored: e^-45 is below rounding.
 _NEGLIGIBLE = 45.0
 _NODES, _SHARES = np.polynomial.legendre.leggauss(32)
 
@@ -79,7 +79,7 @@ def sample(
     -----
     The candidates are the leaves of a binary tree, and an exact coin decides at each fork. So the
     probabilities have the *relative* precision of doubles, far into the tails: no candidate is
-    lost in the rounding of a cumulative sum. Rounding the weights may cost up to 1e-12 more than
+    lost to rounding in a cumulative sum. Rounding the weights may cost up to 1e-12 more than
     epsilon. A draw costs O(log k) after O(k) once.
 
     Examples
@@ -116,7 +116,7 @@ def output_distribution(
     Notes
     -----
     No probability is 0: a candidate is at most e^700 times less likely than the best one, as if
-    its utility were a little higher. That costs no privacy, while a 0 would cost all of it.
+    its utility were higher. This costs no privacy, while a 0 would make the cost infinite.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def permute_and_flip(
     expected utility is at least that of the exponential mechanism with the same parameter. It is
     report-noisy-max with exponential noise (Ding et al., 2021). Its losses have a range of nearly
     2 epsilon, where those of the exponential mechanism have epsilon. So for many choices `sample`
-    is the better one, and `accounting.compose_bounded_range` at epsilon is not for this one.
+    is better, and `accounting.compose_bounded_range` at epsilon does not hold here.
 
     The coins are exact; rounding their chances may cost up to 1e-12 more than epsilon. A draw
     costs O(k).
@@ -177,7 +177,7 @@ def permute_and_flip(
     chances = _weights(_one_row(utilities), epsilon, sensitivity)
     count = 1 if size is None else check_integer("size", size, low=0, high=2**40)
     rng = check_rng(rng)
-    # The coin of the best is no coin: it always lands heads.
+    # The coin of the best candidate always lands heads, but `flip_each` needs p < 1.
     sure, coins = chances == 1, np.where(chances == 1, 0.0, chances)
     drawn = np.empty(count, dtype=np.int64)
     for place in range(count):
@@ -208,7 +208,7 @@ def permute_and_flip_distribution(
     Notes
     -----
     Let each candidate j have its turn at a time that is uniform on [0, 1], and a coin that lands
-    heads with probability a_j. It is drawn if no other one had its turn before and heads, so its
+    heads with probability a_j. It is drawn if it gets heads and no earlier one did, so its
     probability is a_j times the integral over t of the product of 1 - t a_l over all other l. The
     integrand is a polynomial; Gauss's rule on intervals that halve towards 0 gives twelve digits.
 
@@ -224,7 +224,7 @@ def permute_and_flip_distribution(
     for low, high in pairwise(ends):
         for node, share in zip(_NODES, _SHARES, strict=True):
             time = low + (high - low) * (node + 1) / 2
-            # No factor is 0, as time is below 1, so the others are all of them but one.
+            # No factor is 0 because time < 1, so the product over the others is a quotient.
             nobody = np.log1p(-time * chances).sum(axis=-1, keepdims=True)
             others = np.exp(nobody - np.log1p(-time * chances))
             total += (high - low) / 2 * share * others
@@ -249,8 +249,8 @@ def release_median(
     epsilon : float
         The privacy cost when one record is replaced by another, positive and finite.
     low, high : float
-        The smallest and the largest answer, with low < high. They must be known in public, and not
-        be read off the values.
+        The smallest and the largest answer, with low < high. They must be public, and not be read
+        off the values.
     steps : int
         The answers are low + i (high - low) / steps for i = 0 to steps, rounded once to doubles;
         from 1 to 2**40. For whole numbers from 0 to 120 take 120.
@@ -266,15 +266,15 @@ def release_median(
     ------
     ValueError, TypeError
         If there are no values, one is not a finite number, or a parameter is out of range or of the
-        wrong kind. Nothing else about the values is ever refused, save that whole numbers in a list
-        must fit 64 bits with a sign, and booleans are no numbers here.
+        wrong kind. Nothing else about the values is refused, except that integers in a list must
+        fit signed 64 bits, and booleans are not numbers here.
 
     Notes
     -----
     Every value is rounded to the grid. The utility of an answer is minus the number of values below
     it, or of those above it, whichever is larger; one record moves this by at most 1. Answers
     between two neighbouring values have the same utility, so the exponential mechanism first draws
-    such a stretch, with exact coins, and then a point of it (Smith, 2011, draws a real number
+    such an interval, with exact coins, and then a point of it (Smith, 2011, draws a real number
     there, whose last digits could give away the values on both sides).
 
     The number of values on the worse side of the answer exceeds the least that is possible by more
@@ -359,8 +359,8 @@ def above_threshold(
     sensitivity : int
         The most by which one person can change an answer, at least 1.
     monotone : bool
-        Whether one person can never raise some answers and lower others at the same time. Half of
-        the noise on the answers is then enough. When one record is *replaced*, counts in general
+        Whether one person can never raise some answers and lower others at the same time. Then half
+        the noise on the answers is enough. When one record is *replaced*, counts in general
         are not monotone; counts of values up to c, for one c after the other, are. When a record
         is added or removed, all counts are.
     rng : Generator, int or None
@@ -369,7 +369,7 @@ def above_threshold(
     Returns
     -------
     int
-        The place of the first answer that was found above, or -1 if none was.
+        The index of the first answer that was found above, or -1 if none was.
 
     Notes
     -----
@@ -381,8 +381,8 @@ def above_threshold(
     scales from 0, so that the promise has a delta of about exp(epsilon - 700): next to nothing,
     unless epsilon itself is in the hundreds.
 
-    Nothing but the place may leave: the noisy answer itself would need a budget of its own. To
-    look for a further one, call this again on the answers behind, which costs epsilon again.
+    Only the index may be published: the noisy answer itself would need a budget of its own. To
+    look for another one, call this again on the later answers, which costs epsilon again.
 
     Examples
     --------
@@ -408,9 +408,9 @@ def above_threshold_distribution(
     sensitivity: int = 1,
     monotone: bool = False,
 ) -> np.ndarray:
-    """Return the exact distribution of what `above_threshold` returns, of noise without an end.
+    """Return the exact distribution of what `above_threshold` returns, for untruncated noise.
 
-    The end of the noise that is drawn changes a probability by less than 1e-300.
+    Truncating the noise changes a probability by less than 1e-300.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def above_threshold_distribution(
     Returns
     -------
     ndarray of shape (k + 1,) or (inputs, k + 1)
-        The probability of each place, and last that of none; each row sums to 1.
+        The probability of each index, and last that of none; each row sums to 1.
 
     Raises
     ------
@@ -438,8 +438,8 @@ def above_threshold_distribution(
 
     Notes
     -----
-    Given the noise on the threshold the answers are independent. So this is a sum over that noise
-    of products, as far as its terms matter.
+    Given the noise on the threshold, the comparisons are independent. So this is a sum of products
+    over that noise, without negligible terms.
 
     Examples
     --------
@@ -463,7 +463,7 @@ def _one_row(utilities: ArrayLike) -> np.ndarray:
 
 
 def _check_range(low: float, high: float) -> tuple[float, float]:
-    """Return public bounds as floats, whose distance must be one as well."""
+    """Return public bounds as floats, whose difference must not overflow."""
     low = check_real("low", low, allowed="a finite number")
     high = check_real("high", high, allowed="a finite number")
     if not 0 < high - low < math.inf:
@@ -489,7 +489,7 @@ def _stretches(
         raise ValueError("values must be finite")
     shares = (np.clip(as_floats(array), low, high) - low) / (high - low)
     places = np.sort(np.rint(shares * steps).astype(np.int64))
-    # Three lists in order are soon merged; newer `numpy.unique` would hash them, slowly.
+    # A stable sort merges sorted runs quickly; newer `numpy.unique` hashes, which is slower.
     ends = np.sort(np.concatenate([[0], places, places + 1, [steps + 1]]), kind="stable")
     ends = ends[np.append(True, ends[1:] > ends[:-1])]
     # The last value may lie on the last answer, behind which there is none.
@@ -501,7 +501,7 @@ def _stretches(
 
 
 def _check_answers(answers: ArrayLike) -> np.ndarray:
-    """Return whole numbers as 64-bit ones, cut off where noise would take them further."""
+    """Return answers as 64-bit integers, clipped so that adding noise cannot overflow."""
     if isinstance(answers, list | tuple):
         answers = _cut_off(answers)
     array = as_array("answers", answers)
@@ -517,7 +517,7 @@ def _check_answers(answers: ArrayLike) -> np.ndarray:
 
 
 def _cut_off(answers: list | tuple) -> list | tuple | np.ndarray:
-    """Cut off whole numbers of any length: whether one fits 64 bits may depend on the records."""
+    """Clip integers of any length, because whether one fits 64 bits may depend on the records."""
     try:
         entries = as_objects(answers)
     except ValueError:
@@ -548,7 +548,7 @@ def _scales(epsilon: float, sensitivity: int, monotone: bool) -> tuple[float, fl
 def _first_above(
     ahead: np.ndarray, of_threshold: float, of_answers: float, reach: float
 ) -> np.ndarray:
-    """Return the distribution of the first answer above, for answers less the threshold."""
+    """Return the distribution of the first answer above, given answers minus the threshold."""
     first = math.floor(min(ahead.min(), 0) - reach)
     last = math.ceil(max(ahead.max(), 0) + reach)
     if last - first > _LARGEST_TABLE:
@@ -557,7 +557,7 @@ def _first_above(
             f"noise has at most {_LARGEST_TABLE} terms"
         )
     shifts = np.arange(first, last + 1)
-    # Of each shift of the threshold: its chance, and that no answer so far was above.
+    # For each noise on the threshold: log P(this noise, and no answer so far was above).
     logs = np.log(np.tanh(0.5 / of_threshold)) - np.abs(shifts) / of_threshold
     found = np.empty(ahead.size + 1)
     for place, answer in enumerate(ahead):
@@ -578,8 +578,8 @@ def _log_at_most(numbers: np.ndarray, scale: float) -> np.ndarray:
 def _weights(half_gaps: np.ndarray, epsilon: float, sensitivity: float) -> np.ndarray:
     """Return exp(epsilon u / (2 sensitivity)) relative to the best candidate of each row.
 
-    A weight below exp(-700) is raised to it. That is to raise the utility to a fixed distance from
-    the best one, which leaves the sensitivity as it is. Without it a weight could become 0 on one
+    A weight below exp(-700) is raised to it. This raises the utility to a fixed distance from the
+    best one, which does not change the sensitivity. Otherwise a weight could underflow to 0 on one
     data set and not on its neighbour, at an infinite cost.
     """
     epsilon = check_epsilon(epsilon)
@@ -590,7 +590,7 @@ def _weights(half_gaps: np.ndarray, epsilon: float, sensitivity: float) -> np.nd
 
 
 def _check_sensitivity(sensitivity: float) -> float:
-    """Return it; near the smallest doubles, half of a utility would be rounded by more than it."""
+    """Refuse sensitivities near the smallest doubles: rounding of half gaps would exceed them."""
     allowed = "a number of at least 1e-300, and finite"
     return check_real("sensitivity", sensitivity, low=1e-300, allowed=allowed)
 
@@ -609,8 +609,8 @@ def _half_gaps(utilities: ArrayLike) -> np.ndarray:
         )
     if not is_finite(array):
         raise ValueError("utilities must be finite")
-    # Rounded to floats, large integers one apart could come to lie hundreds apart. Their
-    # distances do not; and those are right even where unsigned numbers wrap around.
+    # Subtract as integers, because rounding to floats could move large neighbours hundreds apart.
+    # The differences are right even where unsigned integers wrap around.
     if array.dtype.kind in "iu":
         best = array.max(axis=-1, keepdims=True).astype(np.uint64)
         return -(best - array.astype(np.uint64)).astype(float) / 2
@@ -621,7 +621,7 @@ def _half_gaps(utilities: ArrayLike) -> np.ndarray:
 
 
 def _exact_half_gaps(utilities: np.ndarray) -> np.ndarray:
-    """Return half gaps of a list that may have large integers beside floats."""
+    """Return half gaps of a list that may mix large integers and floats."""
     ratios = [
         (int(u), 1) if isinstance(u, Integral) else u.as_integer_ratio() for u in utilities.flat
     ]

@@ -11,9 +11,9 @@ With k >= 2 categories the probabilities of a report are
 
 so that two people's reports differ by a factor of at most p / q = e^epsilon.
 
-If somebody shuffles the reports, the collector sees only how many there are of each kind, and the
-cost is far smaller: `shuffled_delta` has it exactly for two categories (Cheu et al. 2019 for the
-model).
+If somebody shuffles the reports, the collector sees only how many there are of each category, and
+the cost is far smaller: `shuffled_delta` computes it exactly for two categories, in the shuffle
+model of Cheu et al. (2019).
 """
 
 import math
@@ -33,11 +33,11 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import complement, flip, lie_probability
 
-# No count is larger, so that a variance is finite.
+# The largest count allowed, so that a variance is finite.
 _MOST = 1e100
-# How many people may be shuffled, for one set of truths and for the worst of all.
+# The most people in a shuffle: for given true answers, and for the worst case over all.
 _MOST_SHUFFLED, _MOST_ENUMERATED = 1_000_000, 20_000
-# So many reports are counted at a time.
+# Reports counted at a time.
 _PART = 1 << 20
 
 
@@ -119,8 +119,8 @@ def privatize(
 
     Notes
     -----
-    A false report is uniform over the other categories, which no floating-point number touches:
-    coins are exact and integers are drawn without bias, so the reports have the distribution that
+    A false report is uniform over the other categories, without floating-point arithmetic: coins
+    are exact and integers are drawn without bias, so the reports have the distribution that
     `output_distribution` gives, to the last bit.
 
     Examples
@@ -129,7 +129,7 @@ def privatize(
     dtype('bool')
     """
     lie = _lie(epsilon, categories)
-    # An unsigned number of numpy's would make floats of the reports, and round them.
+    # With numpy's unsigned integers the reports would become floats, and be rounded.
     categories = int(categories)
     values = check_categories("values", values, categories)
     rng = check_rng(rng)
@@ -170,7 +170,7 @@ def estimate(reports: ArrayLike, epsilon: float, *, categories: int = 2) -> np.n
     >>> estimate([True, True, True, False], np.log(3)).round(9)
     array([0., 4.])
     """
-    # Epsilon is looked at before the reports.
+    # Check epsilon before the reports.
     _lie(epsilon, categories)
     return estimate_counts(count_reports(reports, categories=categories), epsilon)
 
@@ -194,8 +194,7 @@ def count_reports(reports: ArrayLike, *, categories: int = 2) -> np.ndarray:
 
     Notes
     -----
-    Beside the reports this needs memory for the counts and for a million reports, however many
-    there are.
+    Memory beyond the reports is constant: that of the counts and of a million reports.
 
     Examples
     --------
@@ -210,7 +209,7 @@ def count_reports(reports: ArrayLike, *, categories: int = 2) -> np.ndarray:
     counts = np.zeros(categories, dtype=np.int64)
     step = max(_PART, categories)
     for start in range(0, reports.size, step):
-        # numpy counts integers of eight bytes, and makes them of all others.
+        # `bincount` converts to intp anyway: converting by parts keeps memory constant.
         part = reports[start : start + step].astype(np.intp, copy=False)
         counts += np.bincount(part, minlength=categories)
     return counts
@@ -317,10 +316,10 @@ def two_coin(values: ArrayLike, *, rng: np.random.Generator | int | None = None)
 def shuffled_delta(
     epsilon: float, n: int, local_epsilon: float, *, others: int | None = None
 ) -> float:
-    """Return the exact delta, beside an epsilon, of the shuffled reports of n people.
+    """Return the exact delta, at a given epsilon, of the shuffled reports of n people.
 
     Everybody answers a yes-or-no question by randomized response, and a shuffler mixes the reports
-    before anybody sees them. What is left to see is the number of reported yes.
+    before anybody sees them. All that remains visible is the number of reported yes.
 
     Parameters
     ----------
@@ -331,14 +330,14 @@ def shuffled_delta(
     local_epsilon : float
         The privacy cost of each report, finite and at least 1e-9.
     others : int, optional
-        How many of the n - 1 other people truly say yes. By default the worst of all numbers, which
-        is the delta to be claimed, as nobody knows the others' truths.
+        For how many of the n - 1 others yes is the true answer. By default the worst case, which is
+        the delta to claim, because the other answers are unknown.
 
     Returns
     -------
     float
-        The smallest delta that hides one person's truth, whatever it is: 0 from `local_epsilon` on.
-        Probabilities below 1e-40 are left out, so what is smaller than 1e-30 is not to be trusted.
+        The smallest delta that holds for one person's answer: 0 if epsilon >= `local_epsilon`.
+        Probabilities below 1e-40 are left out, so a delta below 1e-30 is not reliable.
 
     Notes
     -----
@@ -370,7 +369,7 @@ def shuffled_delta(
     if epsilon >= local_epsilon:
         return 0.0
     lie = lie_probability(local_epsilon)
-    # Turned over, the truths of all the others give the same delta.
+    # By symmetry, exchanging yes and no of all others gives the same delta.
     tried = range((n + 1) // 2) if others is None else [others]
     return max(_excess(_yes_of_others(a, n - 1 - a, lie), epsilon, lie) for a in tried)
 
@@ -386,18 +385,18 @@ def _type_holding(largest: int, kind: np.dtype) -> np.dtype:
 def _lie(epsilon: float, categories: int) -> float:
     """Return the probability of a false report, after checking both parameters."""
     epsilon = check_epsilon(epsilon)
-    # Up to here the sum of two categories, in `privatize`, fits a 64-bit integer.
+    # At most 2^62, so that the sum of two categories in `privatize` fits a 64-bit integer.
     return lie_probability(epsilon, check_integer("categories", categories, low=2, high=2**62) - 1)
 
 
 def _probabilities(epsilon: float, categories: int) -> tuple[float, float]:
-    """Return p, of reporting the true category, and q, of each other one."""
+    """Return the probabilities p of the true category and q of each other one."""
     lie = _lie(epsilon, categories)
     return complement(lie), lie / (categories - 1)
 
 
 def _yes_of_others(yes: int, no: int, lie: float) -> np.ndarray:
-    """Return the probabilities of so many reports of yes, without the improbable ones."""
+    """Return the distribution of the number of reported yes, without negligible tails."""
     keep = complement(lie)
     return np.convolve(_likely(yes, keep, lie), _likely(no, lie, keep))
 
@@ -409,7 +408,7 @@ def _likely(trials: int, p: float, q: float) -> np.ndarray:
     low = max(0, math.floor(trials * p - reach))
     high = min(trials, math.ceil(trials * p + reach))
     mode = min(trials, math.floor((trials + 1) * p))
-    # Outwards from the likeliest number each is a known multiple of the one before.
+    # Ratios of neighbouring terms, multiplied outwards from the mode, do not overflow.
     up, down = np.arange(mode, high), np.arange(mode, low, -1)
     above = np.cumprod((trials - up) / (up + 1) * (p / q))
     below = np.cumprod(down / (trials - down + 1) * (q / p))
@@ -418,7 +417,7 @@ def _likely(trials: int, p: float, q: float) -> np.ndarray:
 
 
 def _excess(others: np.ndarray, epsilon: float, lie: float) -> float:
-    """Return the larger delta of both directions, from the yes of the others."""
+    """Return the larger delta of both directions, given the distribution of the others' yes."""
     factor = math.exp(min(epsilon, 700.0))
     gain, loss = complement(lie) - factor * lie, factor * complement(lie) - lie
     own, missing = np.append(0.0, others), np.append(others, 0.0)

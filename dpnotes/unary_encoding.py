@@ -1,4 +1,4 @@
-"""Unary encoding: one bit a category, each bit kept or flipped on its own.
+"""Unary encoding: one bit for each category, each bit kept or flipped independently.
 
 A person in category j sends k bits. Bit j is reported as 1 with probability p, every other bit
 with probability q < p, independently. Two people differ in two true bits, so the cost is
@@ -33,8 +33,8 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import complement, flip_either, lie_probability
 
-# Counts are at most so large and probabilities at least so far apart, so that what is estimated and
-# its variance are finite.
+# The largest count and the least difference p - q allowed, so that estimates and variances are
+# finite.
 _MOST, _APART = 1e100, 1e-100
 SCHEMES = ("optimized", "symmetric")
 PROTOCOLS = (
@@ -49,7 +49,7 @@ PROTOCOLS = (
 
 
 def probabilities(epsilon: float, scheme: str = "optimized") -> tuple[float, float]:
-    """Return the bit probabilities (p, q) that spend epsilon.
+    """Return the bit probabilities (p, q) of a report that costs epsilon.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def epsilon(p: float, q: float) -> float:
     """
     p, q = _check_pair(p, q)
     excess = (p - q) / q / (1 - p)
-    # Close probabilities cancel in a difference of logarithms; distant ones overflow in a ratio.
+    # Close p and q cancel in a difference of logarithms, and distant ones overflow in a ratio.
     return log1p(excess) if excess < inf else log(p) - log1p(-p) + log1p(-q) - log(q)
 
 
@@ -145,7 +145,7 @@ def encode(
         The categories, all different and public; a value of `domain[j]` sets bit j.
     missing : {"raise", "zero"}
         What to do with None, NaN and pandas' NA: refuse them, or encode them as k zeros, which
-        is as private as any category and counts for none.
+        is as private as any category and adds to no count.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def count_ones(reports: ArrayLike) -> np.ndarray:
     array([2, 1])
     """
     reports = _check_bits("reports", reports)
-    # A byte holds a sum of 255 bits: fold the rows into 255 layers and add those as bytes.
+    # Add 255 rows at a time as bytes, because a byte holds a sum of at most 255 bits.
     height, width = reports.shape
     layer = height // 255
     folded = reports[: 255 * layer].reshape(255, layer * width)
@@ -269,8 +269,8 @@ def aggregate(reports: ArrayLike, p: float, q: float, *, known_total: bool = Fal
         The bit probabilities with which they were drawn.
     known_total : bool
         Whether every report encodes exactly one category, so that the counts add up to n. Then
-        all estimates are moved alike until they do, which is unbiased and takes the share 1/k off
-        the squared error of the histogram. Leave it out after ``encode(..., missing="zero")``.
+        all estimates are shifted by the same amount, which is unbiased and reduces the squared
+        error of the histogram by the share 1/k. Not for ``encode(..., missing="zero")``.
 
     Returns
     -------
@@ -338,7 +338,7 @@ def simulate_ones(
     n: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> np.ndarray:
-    """Draw what a collector would count, at a cost that does not depend on the number of people.
+    """Draw what a collector would count, in time that does not depend on the number of people.
 
     The reported ones of a category are those of its members and those of all others: two binomial
     draws, with the same distribution as perturbing every person's bits and adding them up.
@@ -366,7 +366,7 @@ def simulate_ones(
     """
     p, q = _check_pair(p, q)
     counts = as_array("counts", counts)
-    # Where n is public, whether anybody is in a category is not: it must not raise.
+    # Given n, counts may all be 0, because raising would reveal that nobody is in a category.
     if check_counts("counts", counts, may_be_zero=n is not None).sum() > 2**62:
         raise ValueError("counts must add up to at most 2**62")
     if counts.dtype.kind not in "iu":
@@ -392,7 +392,7 @@ def variance(
     n : int, optional
         The number of reports, if some people are in no category. By default the sum of `counts`.
     known_total : bool
-        Whether the estimates are moved until they add up to the number of reports, as `aggregate`
+        Whether the estimates are shifted to add up to the number of reports, as `aggregate`
         does where everybody is in one category. This is for reports whose columns are
         uncorrelated: unary encoding, hashing and Hadamard. The estimates from direct encoding and
         from subset selection add up to it by themselves.
@@ -427,9 +427,9 @@ def variance(
 
 
 def support_probabilities(protocol: str, epsilon: float, categories: int) -> tuple[float, float]:
-    """Return how often a report supports its own category, and any other one.
+    """Return the probability that a report supports its own category, and any other one.
 
-    Every protocol here is estimated alike, by (support - n q) / (p - q), so that `variance`
+    Every protocol here uses the same estimator, (support - n q) / (p - q), so that `variance`
     compares them all (Wang et al. 2017, and Ye and Barg 2018 for subset selection).
 
     Parameters
@@ -496,7 +496,7 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     Returns
     -------
     ndarray of float, shape (k,)
-        The Euclidean projection: all entries are lowered (or raised) alike and cut off at zero.
+        The Euclidean projection: all entries are shifted by the same amount and clipped at zero.
 
     Notes
     -----
@@ -517,8 +517,8 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     estimates = as_floats(estimates)
     if estimates.ndim != 1 or estimates.size == 0 or not np.all(np.isfinite(estimates)):
         raise ValueError("estimates must be one-dimensional, not empty and finite")
-    # Measured from the largest, a total too small to show beside it is not lost; and what is
-    # further behind than the total is cut off wherever it is.
+    # Measure from the largest, so that a total far smaller than it is not lost to rounding. Entries
+    # more than the total behind become 0, so clipping them at twice that changes nothing.
     with np.errstate(over="ignore"):
         estimates = np.maximum(estimates - estimates.max(), -2 * total)
     ranked = np.sort(estimates)[::-1]
@@ -535,7 +535,7 @@ def _check_pair(p: float, q: float) -> tuple[float, float]:
 
 
 def _check_apart(p: float, q: float) -> tuple[float, float]:
-    """Return both if their difference may divide."""
+    """Return both, if their difference is large enough to divide by."""
     p, q = _check_pair(p, q)
     if p - q < _APART:
         raise ValueError(f"p must be greater than q by {_APART:g} or more, got p={p} and q={q}")
@@ -556,7 +556,7 @@ def _check_bits(name: str, bits: ArrayLike) -> np.ndarray:
 def _at_most_one(bits: np.ndarray) -> bool:
     """Whether no row of bits has more than a single 1."""
     sums = np.einsum("ij->i", bits)
-    # Sums of bytes wrap around at 256, so they have to add up to the number of ones as well.
+    # Sums of bytes may wrap around at 256, so their total is compared with the number of ones.
     return bool(sums.max() <= 1) and int(sums.sum(dtype=np.int64)) == np.count_nonzero(bits)
 
 
@@ -578,7 +578,7 @@ def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
     """Return a non-empty sequence as a list of Python objects."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a sequence, got a single {type(values).__name__}")
-    # The order of a set changes from one start of Python to the next, and with it the columns.
+    # The order of a set, and so of the columns, may change whenever Python starts.
     if isinstance(values, Set | Mapping):
         raise TypeError(
             f"{name} must be a sequence, which has an order, got {type(values).__name__}"
@@ -593,7 +593,7 @@ def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
 
 
 def _holds_arrays(values: list) -> bool:
-    """Whether an entry is an array or a tensor, which does not say whether it equals another."""
+    """Whether an entry is an array or a tensor, whose == does not return a single truth value."""
     kinds = set(map(type, values))
     return any(hasattr(kind, "__array__") and not issubclass(kind, np.generic) for kind in kinds)
 
@@ -602,7 +602,7 @@ def _is_missing(value: Hashable) -> bool:
     """Whether a value is None, or differs from itself as NaN and pandas' NA do."""
     if value is None:
         return True
-    # False differs from itself by False, and NA by NA.
+    # NA != NA is NA, so identity detects it; but False != False is False, so booleans come first.
     if isinstance(value, bool | np.bool_):
         return False
     unequal = value != value
