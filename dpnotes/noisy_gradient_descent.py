@@ -1,13 +1,13 @@
-"""Noisy gradient descent (DP-SGD): logistic regression out of noisy sums over random batches.
+"""Noisy gradient descent (DP-SGD): logistic regression from noisy sums over random batches.
 
-Each step draws a batch, in which every record is with a public probability and independently of
-all others (a Poisson batch), shortens each record's gradient to a public length, adds Gaussian
-noise to their sum, divides by a public number and takes a step of public size.
+Each step draws a Poisson batch, which holds every record independently with a public probability,
+clips each record's gradient to a public length, adds Gaussian noise to their sum, divides by a
+public number and takes a step of public size.
 
     fit                      the model, every step on the way, and what they cost together
-    cost, noise_for          what a fit will cost, and the noise for a budget
+    cost, noise_for          the cost of a fit, and the noise for a budget
     log_density              the exact density of a path, for an audit on a few records
-    shuffled_cost_at_least   what batches cut from a shuffled list cost at least: more
+    shuffled_cost_at_least   a lower bound on the cost of batches cut from a shuffled list
 
 Neighbours have one record replaced, as everywhere in this book; the number of records is public.
 Costs over random batches need Google's dp-accounting: ``pip install dpnotes[accounting]``.
@@ -44,11 +44,11 @@ from dpnotes.accounting.composition import NEIGHBOURS
 from dpnotes.release import Release
 
 MOST_STEPS = 10**6
-MOST_RECORDS = 12  # whose batches can be listed
+MOST_RECORDS = 12  # for which all batches can be enumerated
 LARGEST_FEATURE = 1e100
 
 _LEAST_NOISE, _MOST_NOISE = 0.01, 1e6
-_CLOSE = 5e-4  # of the logarithm of the noise
+_CLOSE = 5e-4  # relative tolerance of the noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +78,7 @@ class DescentRelease:
     neighbours: str
 
     def __post_init__(self) -> None:
-        """Check every field, and keep an array that nobody changes."""
+        """Check every field, and make the array read-only."""
         path = as_array("path", self.path)
         if path.dtype.kind not in "iuf":
             raise TypeError(f"path must be numbers, got {kind_of(path)}")
@@ -88,7 +88,7 @@ class DescentRelease:
         path.setflags(write=False)
         words = {"mechanism": self.mechanism, "neighbours": self.neighbours}
         promise = Release(0.0, self.epsilon, delta=self.delta, **words)
-        # A frozen dataclass can only be normalised underneath its own guard.
+        # A frozen dataclass can set its own fields only in this way.
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "epsilon", promise.epsilon)
         object.__setattr__(self, "delta", promise.delta)
@@ -111,7 +111,7 @@ def fit(
     step_size: float = 1.0,
     rng: np.random.Generator | int | None = None,
 ) -> DescentRelease:
-    """Fit a logistic regression by noisy gradient descent; this spends what `cost` says.
+    """Fit a logistic regression by noisy gradient descent, at the cost that `cost` returns.
 
     Parameters
     ----------
@@ -123,24 +123,25 @@ def fit(
     noise : float
         The standard deviation of the noise on each sum, in units of `clipping`: from 0.01 to 1e6.
     rate : float
-        With which probability each record is in a batch, from 1e-9 to 1; at 1 all are.
+        The probability with which each record is in a batch, from 1e-9 to 1; at 1 all are.
     steps : int
-        How many, from 1 to 10**6.
+        The number of steps, from 1 to 10**6.
     delta : float
-        At which the cost is stated, at least 1e-10 and below 1; at a rate of 1, any above 0.
+        The delta at which the cost is stated, at least 1e-10 and below 1; at a rate of 1, any above
+        0.
     clipping : float
-        The longest that a record's gradient may be, in the 2-norm; from 1e-20 to 1e20.
+        The largest 2-norm of a record's gradient; longer ones are scaled down. From 1e-20 to 1e20.
     step_size : float
-        By which an average gradient is multiplied, from 1e-20 to 1e20.
+        The factor by which an average gradient is multiplied, from 1e-20 to 1e20.
     rng : Generator, int or None
-        Where the randomness comes from; None asks the system for a fresh start. Whoever knows a
-        seed can subtract the noise.
+        Where the randomness comes from; None asks the system for a fresh start. Someone who
+        knows the seed can subtract the noise.
 
     Returns
     -------
     DescentRelease
         The whole path with its cost; ``.coefficients`` are those after the last step. A score
-        ``features @ coefficients`` above 0 speaks for class 1.
+        ``features @ coefficients`` above 0 predicts class 1.
 
     Raises
     ------
@@ -159,12 +160,12 @@ def fit(
     than `clipping`, while longer ones are cut to that length (Song, Chaudhuri and Sarwate, 2013;
     Bassily, Smith and Thakurta, 2014; Abadi et al., 2016).
 
-    Everything but the records is public: n, and all parameters. None may be read off the data, and
-    neither may the scales of features. The size of a batch stays unknown, so that the denominator
-    is the *expected* size, and an empty batch is a step like any other: noise alone.
+    Everything but the records is public: n and all parameters. None of these may be read off the
+    data, nor may the scales of features. The size of a batch is secret, so the denominator is the
+    *expected* size, and an empty batch is a step like any other: noise alone.
 
-    The batches are exact coins for the double `rate`. The noise is made of doubles: Mironov (2012)
-    tells what a reader of the last bits could learn. A step takes longer the larger its batch.
+    The batches are exact coins for the double `rate`. The noise is drawn in doubles: Mironov (2012)
+    shows what their last bits can reveal. A step takes longer the larger its batch.
 
     Examples
     --------
@@ -190,7 +191,7 @@ def fit(
         path[step + 1] = path[step] - step_size * total / (rate * n)
     return DescentRelease(
         path=path,
-        # A cost too small for any grid is stated as the smallest that there is.
+        # A release needs a positive epsilon, but the bound may round to 0.
         epsilon=max(float(spent), 1e-12),
         delta=spent.delta,
         mechanism=f"{steps} sums of clipped gradients over Poisson batches, with Gaussian noise",
@@ -201,9 +202,9 @@ def fit(
 def _clipped_gradients(
     coefficients: NDArray, features: NDArray, labels: NDArray, clipping: float
 ) -> NDArray[np.float64]:
-    """Return each record's gradient of the logistic loss, shortened to a length; a row a record."""
+    """Return each record's gradient of the logistic loss, clipped to a length; shape (n, d)."""
     residuals = special.expit(features @ coefficients) - labels
-    # A gradient is residual * row: this bounds its length without a square of it.
+    # A gradient is residual * row, so clipping the residual clips it without overflow.
     with np.errstate(divide="ignore"):
         most = clipping / np.linalg.norm(features, axis=1)
     return np.clip(residuals, -most, most)[:, np.newaxis] * features
@@ -220,15 +221,15 @@ def cost(
         The standard deviation of the noise on each sum, in units of the longest gradient: from
         0.01 to 1e6.
     rate : float
-        With which probability each record is in a batch, from 1e-9 to 1.
+        The probability with which each record is in a batch, from 1e-9 to 1.
     steps : int
-        How many, from 1 to 10**6.
+        The number of steps, from 1 to 10**6.
     delta : float
         The probability with which the loss may be larger, at least 1e-10 and below 1; at a rate of
         1, any above 0.
     neighbours : {"replaced", "added"}
-        Whether one record is replaced, which is what `fit` promises, or added or taken away, as
-        much software has it. The first costs more.
+        Whether one record is replaced, which is what `fit` promises, or added or removed, as in
+        much software. The first costs more.
 
     Returns
     -------
@@ -248,9 +249,9 @@ def cost(
 
         (1 - q) N(0, s^2) + q N(C, s^2)   and   (1 - q) N(0, s^2) + q N(-C, s^2)
 
-    for rate q and s = noise C, in any dimension and whatever the other records are. The book proves
-    it. Adding a record compares the first of these with N(0, s^2). At a rate of 1 a record that is
-    replaced moves a sum by 2C, and the steps are one Gaussian answer.
+    for rate q and s = noise C, in any dimension and whatever the other records are, as the book
+    proves. Adding a record compares the first of these with N(0, s^2). At a rate of 1 a record that
+    is replaced moves a sum by 2C, and the steps are one Gaussian answer.
 
     Examples
     --------
@@ -290,8 +291,8 @@ def noise_for(
     Returns
     -------
     float
-        A noise for `cost` and `fit`, at least 0.01; within 0.2 % of the smallest for which
-        `cost` says so, which is loose below an epsilon of 1e-3.
+        A noise for `cost` and `fit`, at least 0.01; within 0.2 % of the smallest for which `cost`
+        returns at most epsilon. That bound is loose below an epsilon of 1e-3.
 
     Raises
     ------
@@ -338,7 +339,7 @@ def log_density(
         Coefficients before the first step and after each; finite numbers of at most 1e100. The
         first row is taken as given.
     features : array_like of float, shape (n, d)
-        At most 12 records, since all their batches are listed.
+        At most 12 records, since all their batches are enumerated.
     labels : array_like of int in {0, 1} or of bool, shape (n,)
         The classes.
     noise, rate, clipping, step_size
@@ -393,7 +394,7 @@ def shuffled_cost_at_least(noise: float, batches: int, delta: float) -> float:
         The standard deviation of the noise on each sum, in units of the longest gradient: from
         0.01 to 1e6.
     batches : int
-        Into how many batches of one size the shuffled records are cut, from 1 to 10**6.
+        The number of batches of equal size into which shuffled records are cut, from 1 to 10**6.
     delta : float
         The probability with which the loss may be larger, strictly between 0 and 1.
 
@@ -405,9 +406,9 @@ def shuffled_cost_at_least(noise: float, batches: int, delta: float) -> float:
     Notes
     -----
     Every record is in exactly one batch. Let all others have the gradient -C, and one either -C
-    too, or C. Then the noisy sums are independent normal numbers, in which one, nobody knows
-    which, is larger by 2C or none is. With s the noise, k the batches and E the event that the
-    largest exceeds its expectation by more than h C,
+    too, or C. Then the noisy sums are independent normal numbers, and either one of them, at an
+    unknown place, is larger by 2C, or none is. With s the noise, k the batches and E the event that
+    the largest exceeds its expectation by more than h C,
 
         P(E) = 1 - Phi(h / s)^(k - 1) Phi((h - 2) / s),   Q(E) = 1 - Phi(h / s)^k,
 

@@ -1,7 +1,7 @@
-"""What an answer costs at given votes: a secret, as the votes are.
+"""The cost of an answer at given votes: as secret as the votes.
 
-Where teachers agree, the answer hardly depends on one of them. Every function here bounds, at one
-table of votes, the Rényi divergence of its answers from those at any neighbouring table, in this
+Where teachers agree, the answer hardly depends on any one of them. Every function here bounds the
+Rényi divergence of the answers at the given votes from those at any neighbouring votes, in this
 direction.
 """
 
@@ -23,7 +23,7 @@ _LNMAX_METHODS = (*_ERRORS, "2017")
 ORDERS_2018 = tuple(
     np.unique(np.append(np.arange(2, 101, 0.5), np.geomspace(100, 500, 100))).tolist()
 )
-_QUERIES = 1 << 14  # in memory at a time
+_QUERIES = 1 << 14  # queries in memory at a time
 _CELLS = 1 << 15  # queries times orders that fit a second-level cache
 
 
@@ -114,8 +114,8 @@ def lnmax_rdp(
     orders : array_like of float, shape (orders,), or float
         Rényi orders, above 1: the moments of the 2017 paper plus 1.
     method : {"bound", "exact", "2017"}
-        How the error probability is had; see `lnmax_error_probability`. "2017" is "bound" with the
-        cap of the 2017 paper, as its published figures have it.
+        How the error probability is computed; see `lnmax_error_probability`. "2017" is "bound" with
+        the cap of the 2017 paper, as in its published figures.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def gnmax_rdp(
     orders : array_like of float, shape (orders,), or float
         Rényi orders, above 1.
     method : {"bound", "exact"}
-        How the error probability is had; see `gnmax_log_error_probability`.
+        How the error probability is computed; see `gnmax_log_error_probability`.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def log_error(table: np.ndarray, scale: float, noise: str, method: str) -> np.nd
     np.put_along_axis(behind, winner, MOST_VOTES + 1, axis=1)
     closest = behind.min(axis=1, initial=MOST_VOTES + 1)
     log_beats = _log_beats(closest, scale, noise)
-    # Relative to the runner-up's, as all of them may be too small for a double.
+    # Relative to the runner-up's, because all of them may underflow.
     others = np.exp(_log_beats(behind, scale, noise) - log_beats[:, None])
     np.put_along_axis(others, winner, 0.0, axis=1)
     bound = np.minimum(log_beats + np.log(others.sum(axis=1)), math.log1p(-1 / table.shape[1]))
@@ -265,7 +265,7 @@ def log_error(table: np.ndarray, scale: float, noise: str, method: str) -> np.nd
 
 
 def _log_beats(behind: np.ndarray, scale: float, noise: str) -> np.ndarray:
-    """Return the log-probability of beating one that is so many votes ahead; from a table."""
+    """Return the log-probability of winning from this many votes behind, by a lookup table."""
     largest = int(behind.max(initial=0, where=behind <= MOST_VOTES))
     if largest < behind.size:
         lookup = _log_beats_each(np.arange(largest + 1) / scale, noise)
@@ -282,7 +282,7 @@ def _log_beats_each(gap: np.ndarray, noise: str) -> np.ndarray:
 def worst_vote(row: np.ndarray, scale: float, orders: np.ndarray) -> np.ndarray:
     """Return the largest divergence of one query, its votes descending, from any neighbour."""
     logs = row / scale - special.logsumexp(row / scale)
-    # Labels of equal counts make equal pairs: two of each are enough.
+    # Labels with equal counts give equal divergences: two of each are enough.
     kept = np.flatnonzero(np.append([True, True], row[2:] < row[:-2]))
     moments = orders - 1
     worst = np.zeros(orders.size)
@@ -304,7 +304,7 @@ def _log_mean(
     """Return log(up exp(x) + down exp(-x) + rest), where the three sum to 1."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         change = np.exp(log_up) * np.expm1(x) + np.exp(log_down) * np.expm1(-x)
-        # Close to 1 the sum loses digits, far from it the difference does.
+        # log1p is accurate where the sum is near 1, and logaddexp elsewhere.
         near = np.log1p(change)
     total = np.logaddexp(np.logaddexp(log_up + x, log_down - x), log_rest)
     return np.where(np.abs(change) < 0.5, near, total)
@@ -319,7 +319,7 @@ def confident_rdp(
     answered: np.ndarray | None,
     method: str,
 ) -> tuple[np.ndarray, float]:
-    """Return the divergences of confident GNMax, and the number of answers, perhaps expected."""
+    """Return the divergences of confident GNMax, and the (expected) number of answers."""
     rdp, count = np.zeros(orders.size), 0.0
     for start, votes in zip(range(0, len(table), _QUERIES), blocks(table), strict=True):
         margin = (votes.max(axis=1) - threshold) / sigma_threshold
@@ -368,7 +368,7 @@ def pure_rates(log_q: np.ndarray, loss: float) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _agreed_rate(log_q: np.ndarray, gain: np.ndarray | float) -> np.ndarray:
-    """Return log((1 - q) / (1 - q exp(gain))), without a difference of two numbers near 1."""
+    """Return log((1 - q) / (1 - q exp(gain))), without cancellation."""
     odds = log_q - np.log1p(-np.exp(log_q)) + gain + np.log(-np.expm1(-gain))
     return -np.log1p(-np.minimum(np.exp(odds), 1 - 2.0**-53))
 
@@ -382,8 +382,7 @@ def sum_moments(
 ) -> np.ndarray:
     """Sum min(cap, log((1 - q) exp(agreed l) + q exp(other l))) over queries, for each moment l.
 
-    Queries of one and the same q are taken together, and so are those to which no theorem applies:
-    there the cap counts.
+    Queries with equal q are merged. Where no theorem applies, the cap is used.
     """
     log_q, weights = _merge_equal(log_q, weights)
     agreed, other, reach = rates(log_q)
@@ -402,7 +401,7 @@ def sum_moments(
 
 
 def log_mixture(log_q: np.ndarray, agreed: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return log((1 - q) exp(agreed) + q exp(other)), with all its digits even where it is tiny."""
+    """Return log((1 - q) exp(agreed) + q exp(other)), accurately even where it is tiny."""
     gain = other - agreed
     with np.errstate(over="ignore", invalid="ignore"):
         mixture = np.expm1(gain)
@@ -410,7 +409,7 @@ def log_mixture(log_q: np.ndarray, agreed: np.ndarray, other: np.ndarray) -> np.
         mixture = np.log1p(mixture, out=mixture)
     mixture += agreed
     if gain.max(initial=0) > 700 or log_q.min(initial=0) < -700:
-        # Too large or too small for a double, though the product need not be.
+        # exp(gain) or q over- or underflows, though their product need not.
         log_q = np.broadcast_to(log_q, gain.shape)
         extreme = (gain > 700) | (log_q < -700)
         grown = np.logaddexp(0, log_q[extreme] + gain[extreme])

@@ -1,8 +1,8 @@
-"""The mechanisms, as values: each can answer, show its distribution, and say what it costs.
+"""The mechanisms, as objects: each can answer, return its distribution, and return its cost.
 
-Somebody who changes one record changes one teacher, so in each query at most one vote moves: one
-count falls by 1 and another rises by 1. Votes and noise are whole numbers of steps of a public
-grid, so that no last digit tells what was added to what (Mironov, 2012).
+Replacing one record changes one teacher, so in each query at most one vote moves. Votes and noise
+are integer multiples of the step of a public grid, because the last digits of floats would reveal
+what was added to what (Mironov, 2012).
 """
 
 import math
@@ -48,12 +48,12 @@ from dpnotes.pate.costs import (
 from dpnotes.pate.votes import check_scale, check_votes, output_distribution
 
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
-_CLOSE = 1e-5  # to the least noise, relative to it
+_CLOSE = 1e-5  # relative tolerance of the least noise
 _CELLS = 1 << 16  # noisy counts that fit a second-level cache
 
 
 class _Mechanism:
-    """What all mechanisms on votes do alike."""
+    """What all mechanisms on votes have in common."""
 
     __slots__ = ()
     _METHODS = _ERRORS
@@ -78,16 +78,16 @@ class _Mechanism:
         Notes
         -----
         Laplace and Gaussian noise is discrete, drawn with exact coins on a grid of at most a
-        millionth of its scale (or 2^-30 votes, if that is more); a tie is decided by lot. The
-        discrete noise costs no more than what `cost` says, up to 1e-13 nats a query for the rounded
-        odds of the coins, and from a scale of 0.001 votes on, the labels have the distribution of
-        `output_distribution` up to about 1e-12. Discrete noise beyond 1,400 scales never comes:
-        exact noise would be there with a probability below 1e-304. So where one vote is hundreds of
-        scales the largest count always wins, and the cost, in the hundreds as well, promises
-        nothing.
+        millionth of its scale (or 2^-30 votes, if that is more); ties are broken at random. The
+        discrete noise costs no more than what `cost` returns, up to 1e-13 nats a query for the
+        rounded odds of the coins, and from a scale of 0.001 votes on, the labels have the
+        distribution of `output_distribution` up to about 1e-12. Discrete noise is truncated within
+        1,400 scales: exact noise would lie beyond with a probability below 1e-304. So where one
+        vote is hundreds of scales the largest count always wins, and the cost, in the hundreds as
+        well, promises nothing.
 
-        The draws are as good as numpy's generator, which is made for simulation: this is a teaching
-        implementation and not one for secrets under attack.
+        Draws are only as unpredictable as numpy's generator, which is made for simulation: this is
+        a teaching implementation, not one for production.
         """
         table, single = check_votes(votes, at_least=1)
         answers = self._draw(table, check_rng(rng))
@@ -156,8 +156,8 @@ class _Mechanism:
             table of the paper: that is the cost expected before anything is drawn, and no bound on
             what answering will cost.
         method : {"bound", "exact"}
-            How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
-            it is exact either way. `LNMax` also knows "2017", see `lnmax_rdp`.
+            The chance of another label, see `lnmax_error_probability`. With Gumbel noise
+            it is exact either way. `LNMax` also accepts "2017", see `lnmax_rdp`.
 
         Returns
         -------
@@ -200,14 +200,14 @@ class _Mechanism:
             table of the paper: that is the cost expected before anything is drawn, and no bound on
             what answering will cost.
         method : {"bound", "exact"}
-            How the chance of another label is had, see `lnmax_error_probability`. With Gumbel noise
-            it is exact either way. `LNMax` also knows "2017", see `lnmax_rdp`.
+            The chance of another label, see `lnmax_error_probability`. With Gumbel noise
+            it is exact either way. `LNMax` also accepts "2017", see `lnmax_rdp`.
 
         Returns
         -------
         SecretCost
-            Not to be published; `release_cost` tells it with noise. Where teachers disagree `cost`
-            may be smaller, and holds too.
+            Not to be published; `release_cost` releases it with noise. Where teachers disagree
+            `cost` may be smaller, and holds too.
         """
         table, single = check_votes(votes)
         orders = check_orders(DEFAULT_ORDERS if orders is None else orders)
@@ -220,7 +220,7 @@ class _Mechanism:
 
     @classmethod
     def for_cost(cls, epsilon: float, delta: float, queries: int) -> Self:
-        """Return the mechanism of least noise that answers so many queries at a cost.
+        """Return the mechanism of least noise that answers all queries within a budget.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class _Mechanism:
         return None
 
     def _check_fields(self, **checks: Callable) -> None:
-        # A frozen dataclass can only be normalised underneath its own guard.
+        # A frozen dataclass can set its own fields only in this way.
         for name, check in checks.items():
             object.__setattr__(self, name, check(getattr(self, name)))
 
@@ -271,11 +271,11 @@ class LNMax(_Mechanism):
     Notes
     -----
     A vote that moves shifts two counts, each with noise of its own, and the answer is computed from
-    the noisy counts. So queries cost at most what *twice as many* numbers with Laplace noise of
-    this scale cost, which is what `cost` returns, whatever the number of labels. It is an upper
-    bound: the answer says less than the noisy counts. For two labels the losses of the two answers
-    are never more than 2 gamma apart, so that `accounting.compose_bounded_range` of 2 gamma holds
-    and is less.
+    the noisy counts. So queries cost at most as much as *twice as many* numbers with Laplace noise
+    of this scale, and `cost` returns that, whatever the number of labels. It is an upper bound,
+    because the answer reveals less than the noisy counts. For two labels the losses of the two
+    answers are never more than 2 gamma apart, so that `accounting.compose_bounded_range` of 2 gamma
+    holds and is less.
 
     `cost` needs dp-accounting: ``pip install dpnotes[accounting]``.
 
@@ -332,9 +332,10 @@ class GumbelMax(_Mechanism):
 
     Notes
     -----
-    Label j is the answer with probability proportional to exp(n_j / scale), and is drawn so, by
-    exact coins, without any noise. A vote that moves makes the losses of any two labels differ by
-    at most 2 / scale: the range is bounded, and `cost` is `accounting.compose_bounded_range`.
+    Label j is the answer with probability proportional to exp(n_j / scale), and is drawn from this
+    distribution by exact coins, without any noise. A vote that moves makes the losses of any two
+    labels differ by at most 2 / scale: the range is bounded, and `cost` is
+    `accounting.compose_bounded_range`.
 
     Examples
     --------
@@ -389,7 +390,7 @@ class GNMax(_Mechanism):
     -----
     A vote that moves shifts the counts by sqrt(2) in all, so a query is Gaussian noise of deviation
     sigma / sqrt(2), and all queries together are one of mu^2 = 2 queries / sigma^2 (Dong, Roth and
-    Su, 2022). `cost` is that of the noisy counts: an upper bound, as the answer says less. The
+    Su, 2022). `cost` is that of the noisy counts: an upper bound, as the answer reveals less. The
     Rényi divergence of discrete Gaussian noise under shifts by whole steps is at most that of
     Gaussian noise (Canonne, Kamath and Steinke, 2020).
 
@@ -489,8 +490,8 @@ class ConfidentGNMax(_Mechanism):
         votes : array_like of whole numbers, shape (classes,) or (queries, classes)
             The votes.
         answers : int, optional
-            How many queries are answered at most: the first so many. Those after them count as not
-            answered. By default there is no limit.
+            The most queries that are answered. Later ones are left unanswered. By default there is
+            no limit.
         rng : Generator, int or None
             Where the randomness comes from; None asks the system for a fresh start.
 
@@ -528,8 +529,8 @@ class ConfidentGNMax(_Mechanism):
         Notes
         -----
         The threshold is reached with probability Phi((n_max - threshold) / sigma_threshold), and
-        then a label is drawn from the distribution of `GNMax`. No probability is 0: what is rarer
-        than 1e-300 is given that probability.
+        then a label is drawn from the distribution of `GNMax`. No probability is 0, because smaller
+        ones are raised to 1e-300.
 
         Examples
         --------
@@ -557,8 +558,8 @@ class ConfidentGNMax(_Mechanism):
             The probability with which the loss may be larger, strictly between 0 and 1.
         answers : int, optional
             How many of them may be answered: a number fixed in advance, and kept by
-            ``answer(votes, answers=...)``. By default all of them. The number that noise happened
-            to answer is no such number.
+            ``answer(votes, answers=...)``. By default all of them. The number that happened to be
+            answered is not fixed in advance.
 
         Returns
         -------
@@ -572,10 +573,10 @@ class ConfidentGNMax(_Mechanism):
 
             mu^2 = queries / sigma_threshold^2 + 2 answers / sigma^2.
 
-        Which queries are answered is for earlier noise to decide, so a step's share of mu is not
-        known in advance, and only the sum of the squares is. The composition theorem of Dong, Roth
-        and Su (2022) supposes shares that are known; that a bound on the sum is enough is the
-        filter of Smith and Thakurta (2022), and of Koskela, Tobaben and Honkela (2023).
+        Earlier noise decides which queries are answered, so a step's share of mu is not known in
+        advance, only a bound on the sum of squares. The composition theorem of Dong, Roth and Su
+        (2022) assumes known shares; that a bound on the sum is enough is the privacy filter of
+        Smith and Thakurta (2022), and of Koskela, Tobaben and Honkela (2023).
         """
         queries = check_integer("queries", queries, low=0, high=MOST_QUERIES)
         delta = check_probability("delta", delta)
@@ -595,7 +596,7 @@ class ConfidentGNMax(_Mechanism):
         threshold: float,
         ratio: float,
     ) -> Self:
-        """Return the mechanism of least noise that decides and answers so often at a cost.
+        """Return the mechanism of least noise for given decisions and answers within a budget.
 
         Parameters
         ----------
@@ -637,7 +638,7 @@ class ConfidentGNMax(_Mechanism):
         )
 
         def of_noise(noise: float) -> Self:
-            # Both deviations are within their bounds, whichever is the larger one.
+            # Scale so that the smaller of the two deviations equals `noise`.
             return cls(threshold, noise * max(1.0, ratio), noise * max(1.0, 1 / ratio))
 
         most = _MOST_NOISE / max(ratio, 1 / ratio)
@@ -669,7 +670,7 @@ def _least_noise(
     most: float = _MOST_NOISE,
 ) -> _Mechanism:
     """Return the mechanism of least noise whose cost is at most epsilon."""
-    # Were the cost that of Gaussian noise, this would be the noise.
+    # Start from the noise that would be right if the cost were that of Gaussian noise.
     largest_mu = 1 / calibrate(lambda noise: gaussian_cost(1 / noise, delta), epsilon, 1e-26, 1e26)
     noise = calibrate(
         lambda noise: of_noise(noise).cost(queries, delta, answers=answers),
@@ -710,7 +711,7 @@ def noisy_winners(
     winners = np.empty(len(table), dtype=np.int64)
     rows = max(1, _CELLS // table.shape[1])
     for start in range(0, len(table), rows):
-        # A row a class: the largest of each column is found several columns at a time.
+        # One row for each class, because numpy finds the maxima of columns faster than of rows.
         noisy = np.left_shift(table[start : start + rows].T, halvings, order="C")
         noisy += noise(noisy.size, scale * 2.0**halvings, rng).reshape(noisy.shape)
         winners[start : start + rows] = _places_of_largest(noisy, rng)
@@ -718,7 +719,7 @@ def noisy_winners(
 
 
 def _places_of_largest(noisy: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the row of the largest entry in each column, of several the one that a lot decides."""
+    """Return the row of the largest entry in each column; ties are broken at random."""
     best = noisy == noisy.max(axis=0)
     # The smallest type that holds all places takes the least time.
     places = np.zeros(noisy.shape[1], dtype=np.min_scalar_type(len(noisy) - 1))

@@ -1,8 +1,8 @@
-"""What confident GNMax has cost is a secret; this is how to tell it with noise.
+"""Release the secret cost of confident GNMax, with noise.
 
-One teacher votes in all queries, so it changes the cost of all. How much, at most, depends on the
-votes too: the noise follows a smooth bound on it (Nissim, Raskhodnikova and Smith, 2007), as in
-Papernot et al. (2018). The release costs something itself, and what is released includes that.
+One teacher votes in all queries, so it changes the cost of all. By how much depends on the votes,
+so the noise is scaled to the smooth sensitivity (Nissim, Raskhodnikova and Smith, 2007), as in
+Papernot et al. (2018). The release has a cost too, which the released number includes.
 """
 
 import math
@@ -29,7 +29,7 @@ from dpnotes.pate.votes import check_scale, check_votes
 from dpnotes.release import Release
 
 _LARGEST_ORDER = 1e100  # its square is a double
-_CELLS = 1 << 16  # votes at all distances that are in memory at a time
+_CELLS = 1 << 16  # votes, at all distances, in memory at a time
 
 
 def gnmax_local_sensitivity(
@@ -105,7 +105,7 @@ class _Curve:
         flat = (log_q >= self.plateau_start) & (log_q <= self.start)
         log_q = np.where(flat, self.plateau_start, log_q)
         here = self.rdp(log_q)
-        # Just past its start, a vote leads from the plateau to where data stops helping.
+        # Anywhere on the plateau one vote may lead to the data-independent divergence.
         above = np.where(flat, self.cap, self.rdp(self.moved(log_q, 1)))
         return np.maximum(above - here, here - self.rdp(self.moved(log_q, -1)))
 
@@ -144,7 +144,7 @@ class _Curve:
 
     def _where_data_stops_helping(self) -> float:
         """Return the largest log q whose divergence is below the data-independent one."""
-        # As far as the largest number of votes leads under the least noise.
+        # The grid reaches as far as log q can: the most votes under the least noise.
         grid = -np.geomspace(1e-9, 1e40, 12_000)
         helps = np.flatnonzero(self.rdp(grid) < self.cap)
         if helps.size == 0:
@@ -163,7 +163,7 @@ _curve = lru_cache(maxsize=64)(_Curve)
 
 
 def _moved_towards_plateau(votes: np.ndarray, steps: np.ndarray, tied: np.ndarray) -> np.ndarray:
-    """Return each row of falling counts after so many steps, one vote a step.
+    """Return each row of descending counts after the given numbers of steps, one vote a step.
 
     From a tie the largest count wins a vote of the second largest, whichever that is by then.
     From agreement it loses one, until the two are as close as they can be.
@@ -360,7 +360,7 @@ def gnss_rdp(order: float, beta: float, scale: float) -> float:
 
         order exp(-2 beta) / (2 scale^2 v) - (log(v) / 2 + order beta) / (order - 1).
 
-    The code of Papernot et al. (2018) has less, 0.518 in the example: no valid bound.
+    The code of Papernot et al. (2018) returns 0.518 in the example, which is not a valid bound.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def gnss_rdp(order: float, beta: float, scale: float) -> float:
     if left <= 0:
         return math.inf
     shift = order * math.exp(-2 * beta) / 2 / scale / scale / left
-    # What the change of the deviation costs is not negative, but by rounding.
+    # The term of the change in deviation is not negative, except by rounding.
     return shift + max(0.0, -(math.log(left) / 2 + order * beta) / (order - 1))
 
 
@@ -429,13 +429,13 @@ def release_cost(
     -----
     The defaults follow from public numbers: the mechanism, delta, and how many queries there were
     and were answered. The order is the best for the fixed cost, 1 + sqrt(2 log(1 / delta)) / mu; a
-    larger one counts agreement better, and more of it is noise. beta is 0.3 / order; more would
-    make the release dear, less the sensitivity large. The scale lets a shift by one smooth
-    sensitivity cost 5 % of the fixed cost; more of that would only add to the value. On the
+    larger one makes better use of agreement but adds more noise. beta is 0.3 / order; a larger one
+    raises the cost of the release, a smaller one the sensitivity. The scale is such that a shift by
+    one smooth sensitivity costs 5 % of the fixed cost, which adds little to the value. On the
     released votes of MNIST, SVHN and Adult all three are close to the best that we found.
 
-    The Gaussian noise is made of floats, and the sum rounded to six digits after the point, which
-    leaves nothing of its last bits.
+    The Gaussian noise is drawn in floats, and the sum is rounded to six decimals, which removes its
+    last bits.
 
     Examples
     --------
@@ -465,7 +465,7 @@ def release_cost(
     if not all(gnmax_sensitivity_conditions(sigma, order, table.shape[1])):
         raise ValueError(f"order must meet conditions C5 and C6 with sigma {sigma}, got {order}")
     rdp = mechanism.rdp(table, order, answered=answered)
-    # One more than there are teachers: from there on the bounds no longer change.
+    # One more than the number of teachers, because the bounds are constant from there on.
     reach = int(table.sum(axis=1).max()) + 1
     local = threshold_local_sensitivity(
         table, mechanism.threshold, mechanism.sigma_threshold, order, distances=reach
@@ -492,7 +492,7 @@ def _usual_parameters(
     """Return an order, a beta and a scale from public numbers; the order may be given."""
     if order is None:
         order = 1 + math.sqrt(-2 * math.log(delta)) / mechanism._mu(queries, answers)
-        # Where few queries would allow a large order, the sensitivity may not be known at it.
+        # Few queries give a large order, at which the sensitivity may not be bounded.
         while order > 1.5 and not all(
             gnmax_sensitivity_conditions(mechanism.sigma, order, classes)
         ):
@@ -510,7 +510,7 @@ def _gnss_epsilon(beta: float, scale: float, delta: float) -> float:
     room = min(-1 / math.expm1(-2 * beta) - 1, 1e12)
     orders = 1 + np.geomspace(min(1e-4, room / 1e4), 0.999 * room, 2000)
     rdp = [gnss_rdp(order, beta, scale) for order in orders]
-    # A release costs something, if less than the smallest double.
+    # A `Release` needs a positive epsilon, even if it underflows.
     return max(best_epsilon(rdp, orders, delta)[0], 5e-324)
 
 
