@@ -549,6 +549,8 @@ def _first_above(
     ahead: np.ndarray, of_threshold: float, of_answers: float, reach: float
 ) -> np.ndarray:
     """Return the distribution of the first answer above, given answers minus the threshold."""
+    # Such noise is 0 for certain either way, and sums of logarithms below stay doubles.
+    of_threshold, of_answers = max(of_threshold, 1e-200), max(of_answers, 1e-200)
     first = math.floor(min(ahead.min(), 0) - reach)
     last = math.ceil(max(ahead.max(), 0) + reach)
     if last - first > _LARGEST_TABLE:
