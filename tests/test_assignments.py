@@ -198,7 +198,7 @@ def test_the_audit_that_a_handout_advises_runs_and_finds_no_fault():
     [code] = re.findall(r"`(audit\.report\(.+?\))`", json.dumps(BOOKS["foundations"]))
     space = {"audit": audit}
     exec(grading.solution(BOOKS["foundations"]), space)
-    found = eval(code, space)
+    found = eval(f"{code[:-1]}, rng=1)", space)
     assert found.verdict == "not refuted", found
 
 
