@@ -91,9 +91,9 @@ def release_confusion_matrix(
     three cells get discrete Laplace noise of scale 2 / epsilon, the fourth gets minus their sum z,
     and the draw is accepted with probability ``exp(-epsilon |z| / 2)``. The coins are exact for
     odds rounded to doubles: half of epsilon is lowered by 1e-12, as headroom for that rounding.
-    Noise beyond 700 to 1,400 scales (depending on epsilon alone) is never drawn; exact noise would be
-    there with a probability below 1e-303. So the claim of pure epsilon holds up to a delta that is
-    next to nothing, unless epsilon itself is in the hundreds.
+    Noise beyond 700 to 1,400 scales (depending on epsilon alone) is never drawn; exact noise would
+    be there with a probability below 1e-303. So the claim of pure epsilon holds up to a delta that
+    is next to nothing, unless epsilon itself is in the hundreds.
 
     Examples
     --------
