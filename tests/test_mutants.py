@@ -91,3 +91,13 @@ def test_each_of_the_300_changes_was_tried_and_each_survivor_has_a_reason(tools)
     missed = sum(count["tried"] - count["noticed"] for count in counts.values())
     assert missed == len(found["survivors"])
     assert all(len(change["because"]) > 20 for change in found["survivors"])
+
+
+def test_a_suite_that_was_pruned_notices_what_it_noticed_before(tools):
+    """On the same fresh draws; see matrix.py --paired."""
+    _, sample, _ = tools
+    paired = json.loads(sample.RESULT.read_text(encoding="utf-8"))["paired"]["modules"]
+    assert paired
+    for counts in paired.values():
+        assert counts["noticed"] <= counts["drawn"] == sample.EACH
+        assert counts["noticed_before_alone"] == 0

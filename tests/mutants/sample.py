@@ -377,6 +377,7 @@ def tell():
     git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT)
     commit = git.stdout.strip() or os.environ.get("DPNOTES_COMMIT", "unknown")
     found = summary(changes(), tried(), reasons, commit)
+    found |= {"paired": told["paired"]} if "paired" in told else {}
     RESULT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return [change for change in found["survivors"] if not change["because"]]
 
