@@ -161,9 +161,10 @@ def permute_and_flip(
     probability exp(epsilon (u - best) / (2 sensitivity)); the first heads is the answer (McKenna
     and Sheldon, 2020). The best candidate always gets heads. It is private at epsilon, and its
     expected utility is at least that of the exponential mechanism with the same parameter. It is
-    report-noisy-max with exponential noise (Ding et al., 2021). Its losses have a range of nearly
-    2 epsilon, where those of the exponential mechanism have epsilon. So for many choices `sample`
-    is better, and `accounting.compose_bounded_range` at epsilon does not hold here.
+    report-noisy-max with exponential noise (Ding et al., 2021). For small epsilon its losses
+    have a range of nearly 2 epsilon, where those of the exponential mechanism have epsilon. So for
+    many choices `sample` is better, and `accounting.compose_bounded_range` at epsilon does not hold
+    here.
 
     The coins are exact; rounding their chances may cost up to 1e-12 more than epsilon. A draw
     costs O(k).

@@ -24,7 +24,8 @@ def compose_bounded_range(
     ----------
     epsilon : float
         What one answer costs, positive and finite. The range is bounded: for any neighbours, the
-        losses of all outputs lie in *some* interval of this length.
+        losses of all outputs lie in *some* interval of this length. Permute-and-flip at epsilon is
+        not such a mechanism: its range is nearly twice as long.
     queries : int
         How many answers, from 0 to 10**6, or to 10**5 where all are fixed beforehand.
     delta : float
