@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,13 +20,6 @@ from dpnotes.audit import (
     largest_certifiable_epsilon,
 )
 from dpnotes.release import Release
-
-
-def randomized_response_law(epsilon, categories):
-    other = 1 / (math.exp(epsilon) + categories - 1)
-    law = np.full((categories, categories), other)
-    np.fill_diagonal(law, math.exp(epsilon) * other)
-    return law
 
 
 def slow_epsilon(rows, pairs):
@@ -61,12 +54,10 @@ def laws(draw):
 
 @pytest.mark.claim("fd-def-dp", "audit.exact_epsilon", kind="enumeration")
 @given(laws())
+@example([[0.3, 0.7], [0.3 + 5e-13, 0.7 - 5e-13]])
 def test_exact_epsilon_is_what_a_slow_loop_over_fractions_finds(rows):
     expected = slow_epsilon(rows, itertools.combinations(range(len(rows)), 2))
     assert exact_epsilon(rows) == pytest.approx(expected, rel=1e-12, abs=1e-300)
-    if len(rows) > 1:
-        pairs = itertools.combinations(range(len(rows)), 2)
-        assert exact_epsilon(rows, neighbours=pairs) == exact_epsilon(rows)
 
 
 @given(laws(), st.data())
@@ -75,14 +66,6 @@ def test_exact_epsilon_over_chosen_neighbours_is_what_a_slow_loop_finds(rows, da
     pairs = data.draw(st.lists(st.tuples(index, index), min_size=1))
     expected = slow_epsilon(rows, pairs)
     assert exact_epsilon(rows, neighbours=pairs) == pytest.approx(expected, rel=1e-12, abs=1e-300)
-
-
-@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 600.0])
-@pytest.mark.parametrize("categories", [2, 17])
-def test_randomized_response_has_exactly_its_epsilon(epsilon, categories):
-    law = randomized_response_law(epsilon, categories)
-    digits = 1e-6 if epsilon < 1e-6 else 1e-12
-    assert exact_epsilon(law) == pytest.approx(epsilon, rel=digits, abs=0)
 
 
 def test_many_neighbours_are_compared_in_blocks(monkeypatch):
@@ -97,11 +80,6 @@ def test_many_neighbours_are_compared_in_blocks(monkeypatch):
         assert exact_epsilon(law, neighbours=changed) == pytest.approx(math.log(5))
 
 
-def test_a_loss_of_1e_12_keeps_its_digits():
-    law = [[0.3, 0.7], [0.3 + 5e-13, 0.7 - 5e-13]]
-    assert exact_epsilon(law) == pytest.approx(slow_epsilon(law, [(0, 1)]), rel=1e-12, abs=0)
-
-
 def test_a_law_may_be_given_in_any_real_type():
     halves = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)]]
     assert exact_epsilon(halves) == pytest.approx(math.log(2))
@@ -110,33 +88,18 @@ def test_a_law_may_be_given_in_any_real_type():
 
 
 @pytest.mark.parametrize(
-    ("law", "error", "message"),
+    ("law", "message"),
     [
-        (np.ones((0, 3)), ValueError, r"must be a matrix with a row and a column, got \(0, 3\)"),
-        ([[0.5, 0.5], [1.5, -0.5]], ValueError, "row 1 has 1.5"),
-        ([[1.0], [math.nan]], ValueError, "row 1 has nan"),
-        ([[0.5, 0.5], [0.5, 0.5 - 1e-8]], ValueError, "sum to 1, row 1 sums to 0.99999999"),
-        ([["0.5", "0.5"]], TypeError, "must hold real numbers, got dtype <U3"),
-        (np.array([["0.5", "0.5"]], dtype=object), TypeError, "must hold real numbers, got words"),
-        ([[0, 1], [Fraction(1, 10**400), 1]], ValueError, "digits, row 1 has a smaller one"),
-        ([[Fraction(1, 2**1022), 1], [Fraction(1, 2**1023), 1]], ValueError, "digits, row 1 has"),
+        ([[0.5, 0.5], [1.5, -0.5]], "row 1 has 1.5"),
+        ([[1.0], [math.nan]], "row 1 has nan"),
+        ([[0.5, 0.5], [0.5, 0.5 - 1e-8]], "sum to 1, row 1 sums to 0.99999999"),
+        ([[0, 1], [Fraction(1, 10**400), 1]], "digits, row 1 has a smaller one"),
+        ([[Fraction(1, 2**1022), 1], [Fraction(1, 2**1023), 1]], "digits, row 1 has"),
     ],
 )
-def test_what_is_not_a_law_is_refused(law, error, message):
-    with pytest.raises(error, match=message):
+def test_what_is_not_a_law_is_refused(law, message):
+    with pytest.raises(ValueError, match=message):
         exact_epsilon(law)
-
-
-@pytest.mark.parametrize(
-    ("neighbours", "message"),
-    [
-        ([(0, 1), (-1, 0)], r"must be row numbers in \[0, 2\), got \(-1, 0\)"),
-        ([(0, 1, 1)], r"must be pairs of row numbers, got shape \(1, 3\)"),
-    ],
-)
-def test_neighbours_that_are_not_rows_are_refused(neighbours, message):
-    with pytest.raises(ValueError, match="neighbours " + message):
-        exact_epsilon([[0.5, 0.5], [0.25, 0.75]], neighbours=neighbours)
 
 
 def slow_delta(rows, pairs, ratio):
@@ -161,8 +124,6 @@ def test_exact_delta_is_that_of_the_worst_set_of_outputs(rows, epsilon):
     pairs = list(itertools.combinations(range(len(rows)), 2))
     expected = max(0, float(slow_delta(rows, pairs, Fraction(math.exp(epsilon)))))
     assert exact_delta(rows, epsilon) == pytest.approx(expected, rel=1e-9, abs=1e-15)
-    if pairs:
-        assert exact_delta(rows, epsilon, neighbours=pairs) == exact_delta(rows, epsilon)
 
 
 @given(st.integers(2, 5), st.integers(2, 9), st.integers(0, 2**32 - 1))
@@ -174,32 +135,17 @@ def test_from_its_exact_epsilon_on_a_mechanism_needs_no_delta(inputs, outputs, s
     assert exact_delta(rows, 0.99 * epsilon) > 0.0
 
 
-@given(laws())
-def test_at_epsilon_zero_delta_is_the_total_variation_distance(rows):
-    distances = [
-        np.abs(np.subtract(first, second)).sum() / 2
-        for first, second in itertools.combinations(rows, 2)
-    ]
-    assert exact_delta(rows, 0.0) == pytest.approx(max(distances, default=0.0), abs=1e-12)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_exact_delta_of_a_composition_is_the_published_sum(epsilon):
     each, times = 0.4, 10
-    sequences = np.ones((2, 1))
-    for _ in range(times):
-        single = randomized_response_law(each, 2)
-        sequences = np.stack([np.kron(sequences[row], single[row]) for row in (0, 1)])
+    keep = 1 / (1 + math.exp(-each))
+    sequences = [
+        functools.reduce(np.kron, [coin] * times) for coin in ([keep, 1 - keep], [1 - keep, keep])
+    ]
     heads = np.arange(times + 1)
-    weights = stats.binom.pmf(heads, times, 1 / (1 + math.exp(-each)))
+    weights = stats.binom.pmf(heads, times, keep)
     published = weights @ np.maximum(1 - np.exp(epsilon - (2 * heads - times) * each), 0)
     assert exact_delta(sequences, epsilon) == pytest.approx(published, rel=1e-9, abs=0)
-
-
-def test_delta_looks_at_the_neighbours_given_alone():
-    law = [[0.5, 0.5], [0.6, 0.4], [1.0, 0.0]]
-    assert exact_delta(law, 0.0, neighbours=[(0, 1)]) == pytest.approx(0.1)
-    assert exact_delta(law, 0.0) == pytest.approx(0.5)
 
 
 def test_a_huge_epsilon_leaves_what_one_input_alone_can_give():
@@ -223,11 +169,7 @@ def randomized_response(epsilon, categories=2):
 
 
 def laplace(scale):
-    return lambda truth, *, rng: truth + rng.laplace(0, scale)
-
-
-def laplace_array(scale):
-    return lambda truth, *, rng: truth + rng.laplace(0, scale, len(truth))
+    return lambda truth, *, rng: truth + rng.laplace(0, scale, np.shape(truth) or None)
 
 
 def gaussian(sigma):
@@ -273,15 +215,6 @@ def copied_generator(truth, *, rng):
 
 def default_seed(truth, *, rng=0):
     return truth + np.random.default_rng(rng).laplace(0, 1)
-
-
-def bound_seed(mechanism):
-    """Bind one seed by functools.partial, drawing anew from it at every call."""
-
-    def seeded(truth, *, rng):
-        return mechanism(truth, rng=np.random.default_rng(rng))
-
-    return functools.partial(seeded, rng=0)
 
 
 def needs_both_classes(labels, *, rng):
@@ -350,7 +283,7 @@ BROKEN = [
     ("one of ten seeds", one_of_ten_seeds, 0.0, 1.0, 1.0, 1000),
     ("copied generator", copied_generator, 0.0, 1.0, 1.0, 1000),
     ("default seed", default_seed, 0.0, 1.0, 1.0, 1000),
-    ("bound seed", bound_seed(laplace(1)), 0.0, 1.0, 1.0, 1000),
+    ("bound seed", functools.partial(default_seed, rng=0), 0.0, 1.0, 1.0, 1000),
     ("exception on one class", needs_both_classes, [0, 1], [1, 1], 1.0, 1000),
     ("message of an exception", names_the_missing, [0, 1], [1, 1], 1.0, 1000),
     ("type of the output", another_type, 0, 1, 1.0, 1000),
@@ -361,7 +294,7 @@ BROKEN = [
     ("NaN", not_a_number, 0, 1, 1.0, 1000),
     ("field of a release", release_with_private_epsilon, 0, 1, 1.0, 1000),
     ("delta too small", gaussian(0.5), 0.0, 1.0, 1.0, 10_000),
-    ("array, one coordinate of 50", laplace_array(0.3), 0 * WIDE, 1 * (WIDE == 30), 1.0, 4000),
+    ("array, one coordinate of 50", laplace(0.3), 0 * WIDE, 1 * (WIDE == 30), 1.0, 4000),
 ]
 BROKEN = [pytest.param(*case, id=name) for name, *case in BROKEN]
 
@@ -370,35 +303,6 @@ BROKEN = [pytest.param(*case, id=name) for name, *case in BROKEN]
 def test_every_mechanism_broken_on_purpose_is_caught(mechanism, dataset, neighbour, claim, trials):
     assert epsilon_lower_bound(mechanism, dataset, neighbour, trials=trials, rng=1) > claim
     assert epsilon_lower_bound(mechanism, neighbour, dataset, trials=trials, rng=2) > claim
-
-
-def violations(mechanism, dataset, neighbour, claim, *, audits, **options):
-    return sum(
-        epsilon_lower_bound(mechanism, dataset, neighbour, rng=seed, **options) > claim
-        for seed in range(audits)
-    )
-
-
-def unrelated(truth, *, rng):
-    return str(rng.integers(100))
-
-
-def four_unrelated_numbers(truth, *, rng):
-    return rng.random(4)
-
-
-@pytest.mark.parametrize(("part", "mechanism"), [(0, unrelated), (1, four_unrelated_numbers)])
-def test_learning_or_choosing_from_the_runs_that_test_would_break_the_confidence(
-    monkeypatch, part, mechanism
-):
-    # Without the caution no cut is taken less than it deserves, and each part shows by itself.
-    monkeypatch.setattr(_lower_bound, "_CAUTION", 1)
-    options = {"trials": 100, "audits": 50}
-    assert violations(mechanism, 0, 1, 0.0, **options) <= 1
-    parts = list(_lower_bound._split_runs(100))
-    parts[part] = parts[2]
-    monkeypatch.setattr(_lower_bound, "_split_runs", lambda trials: parts)
-    assert violations(mechanism, 0, 1, 0.0, **options) > 4
 
 
 def test_the_runs_that_rank_that_choose_and_that_test_are_disjoint_and_are_all():
@@ -474,25 +378,9 @@ def test_an_output_that_is_not_a_number_tells_and_takes_nothing_from_those_that_
     assert epsilon_lower_bound(nan_beside_a_shift, 0, 1, trials=4000, rng=0) > 1.6
 
 
-def test_clopper_pearson_covers_at_every_probability():
-    tests, error = 20, 0.025
-    hits = np.arange(tests + 1)
-    low = np.exp(_lower_bound._log_ratio_bound(hits, tests, tests, error, 0.0))
-    high = np.exp(
-        -_lower_bound._log_ratio_bound(tests, hits, tests, error, 0.0) + math.log(error) / tests
-    )
-    assert low == pytest.approx(np.nan_to_num(stats.beta.ppf(error, hits, tests - hits + 1)))
-    assert high[:-1] == pytest.approx(stats.beta.ppf(1 - error, hits[:-1] + 1, tests - hits[:-1]))
-    for p in np.linspace(0.001, 0.999, 500):
-        law = stats.binom.pmf(hits, tests, p)
-        assert law[low > p].sum() <= error + 1e-12
-        assert law[high < p].sum() <= error + 1e-12
-
-
 def test_many_runs_come_within_a_tenth_of_the_epsilon_of_randomized_response():
-    exact = exact_epsilon(randomized_response_law(2.0, 2))
     bound = epsilon_lower_bound(randomized_response(2.0), 0, 1, trials=20_000, rng=3)
-    assert 0.9 * exact < bound <= exact
+    assert 0.9 * 2 < bound <= 2
 
 
 @pytest.mark.parametrize(
@@ -500,7 +388,7 @@ def test_many_runs_come_within_a_tenth_of_the_epsilon_of_randomized_response():
     [
         pytest.param(laplace(1.0), 0.0, 1.0, 300, 0.35, id="300 runs"),
         pytest.param(laplace(1.0), 0.0, 1.0, 1000, 0.56, id="1000 runs"),
-        pytest.param(laplace_array(1.0), np.zeros(2), np.array([2, -2]), 8000, 3.0, id="array"),
+        pytest.param(laplace(1.0), np.zeros(2), np.array([2, -2]), 8000, 3.0, id="array"),
     ],
 )
 def test_an_audit_wastes_little_of_its_runs(mechanism, dataset, neighbour, trials, reach):
@@ -520,17 +408,19 @@ def test_a_delta_lowers_the_bound_and_so_does_confidence():
 
 
 @pytest.mark.claim("audit.largest_certifiable_epsilon", kind="chosen cases")
-def test_a_mechanism_that_tells_everything_reaches_the_largest_certifiable_epsilon():
-    bound = epsilon_lower_bound(lambda truth: truth, 0, 1, trials=1001, rng=0)
-    assert bound == largest_certifiable_epsilon(1001)
-    assert bound == pytest.approx(math.log(0.025 ** (1 / 501) / (1 - 0.025 ** (1 / 501))))
+@pytest.mark.parametrize(("confidence", "delta"), [(0.95, 0.0), (0.95, 0.1), (0.999, 0.0)])
+def test_a_mechanism_that_tells_everything_reaches_the_largest_certifiable_epsilon(
+    confidence, delta
+):
+    options = {"trials": 1001, "confidence": confidence, "delta": delta}
+    low = ((1 - confidence) / 2) ** (1 / 501)
+    bound = epsilon_lower_bound(lambda truth: truth, 0, 1, rng=0, **options)
+    assert bound == largest_certifiable_epsilon(**options)
+    assert bound == pytest.approx(math.log((low - delta) / (1 - low)))
 
 
-def test_the_largest_certifiable_epsilon_grows_with_runs_and_shrinks_with_delta():
-    limits = [largest_certifiable_epsilon(trials) for trials in (4, 100, 10_000)]
-    assert limits[0] < 0 < limits[1] < limits[2]
-    assert largest_certifiable_epsilon(100, delta=0.1) < limits[1]
-    assert largest_certifiable_epsilon(100, confidence=0.999) < limits[1]
+def test_four_runs_certify_nothing():
+    assert largest_certifiable_epsilon(4) < 0
     assert largest_certifiable_epsilon(4, delta=0.9) == -math.inf
 
 
@@ -547,18 +437,12 @@ def test_an_audit_is_reproducible_given_its_seed():
     assert len({audited(seed) for seed in range(8)}) > 1
 
 
-class Recorder:
-    def __init__(self, calls):
-        self.calls = calls
-
-    def __call__(self, data, rng=None):
-        self.calls.append(rng)
-        return data
-
-
 def test_a_mechanism_is_given_the_generator_where_it_takes_rng_and_has_none_yet():
     calls, generator = [], np.random.default_rng(0)
-    recorder = Recorder(calls)
+
+    def recorder(data, rng=None):
+        calls.append(rng)
+
     cases = [
         (recorder, generator),
         (lambda data, **options: recorder(data, **options), generator),
@@ -568,7 +452,8 @@ def test_a_mechanism_is_given_the_generator_where_it_takes_rng_and_has_none_yet(
     ]
     for mechanism, given_to_it in cases:
         calls.clear()
-        epsilon_lower_bound(mechanism, 0, 0, trials=20, rng=generator)
+        # It answers nothing, and nothing tells the data sets apart.
+        assert epsilon_lower_bound(mechanism, 0, 0, trials=20, rng=generator) == 0
         assert len(calls) == 40
         assert all(rng is given_to_it for rng in calls)
 
@@ -646,16 +531,6 @@ def test_trials_may_be_any_integer():
     assert bound == pytest.approx(largest_certifiable_epsilon(200))
 
 
-def test_an_output_reused_as_a_buffer_is_read_at_once():
-    buffer = np.zeros(2)
-
-    def mechanism(truth):
-        buffer[:] = truth
-        return buffer
-
-    assert epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0) > 2
-
-
 def test_shared_noise_is_seen_through_infinities_and_many_coordinates():
     def mechanism(truth, *, rng):
         noisy = truth + rng.standard_cauchy()
@@ -717,19 +592,15 @@ def test_a_mechanism_that_wears_out_is_not_blamed():
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "message"),
+    ("options", "message"),
     [
-        ({"mechanism": 3}, TypeError, "mechanism must be callable, got int"),
-        ({"mechanism": lambda x: object()}, TypeError, "mechanism must return .*, got object"),
-        ({"mechanism": lambda x: ValueError()}, TypeError, "must return .*, got ValueError"),
-        ({"trials": 10}, ValueError, "trials must be enough .* confidence 0.95 .* got 10"),
-        ({"trials": 100, "delta": 0.95}, ValueError, "trials must be enough .* delta 0.95, got"),
+        ({"trials": 10}, "confidence 0.95 .* got 10"),
+        ({"trials": 100, "delta": 0.95}, "delta 0.95, got"),
     ],
 )
-def test_an_audit_that_could_show_nothing_is_refused(changes, error, message):
-    options = {"mechanism": lambda x: x, "dataset": 0, "neighbour": 1, "trials": 100, "rng": 0}
-    with pytest.raises(error, match=message):
-        epsilon_lower_bound(**(options | changes))
+def test_an_audit_that_could_show_nothing_is_refused(options, message):
+    with pytest.raises(ValueError, match="trials must be enough .* " + message):
+        epsilon_lower_bound(lambda data: data, 0, 1, rng=0, **options)
 
 
 # What a hostile mechanism may try. Each of these shows its secret to whoever looks at its output.
@@ -761,6 +632,8 @@ LIARS = [
     lambda secret: Fraction(secret, 3),
     lambda secret: np.ma.array([1.0], mask=[secret]),
     lambda secret: np.array([secret], "M8[s]"),
+    lambda secret: object(),
+    lambda secret: ValueError(),
 ]
 
 
