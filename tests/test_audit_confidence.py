@@ -17,10 +17,6 @@ def coin(truth, rng, epsilon=1.0):
     return truth if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - truth
 
 
-def stateless(truth, *, rng):
-    return coin(truth, rng)
-
-
 def many_values(truth, *, rng):
     return 500 * coin(truth, rng) + int(rng.integers(500))
 
@@ -74,11 +70,11 @@ def tells_now_and_then(truth, *, rng):
 class Memoized:
     """Keep the first report about each truth, for ever."""
 
-    def __init__(self):
-        self.kept = {}
+    def __init__(self, epsilon=1.0):
+        self.epsilon, self.kept = epsilon, {}
 
     def __call__(self, truth, *, rng):
-        return self.kept.setdefault(truth, coin(truth, rng))
+        return self.kept.setdefault(truth, coin(truth, rng, self.epsilon))
 
 
 class BornWithACoin:
@@ -92,14 +88,12 @@ class BornWithACoin:
 
 
 GAUSSIAN = stats.norm.cdf(-0.5) - math.e * stats.norm.cdf(-1.5)
+# mechanism, delta, whether it is a factory
 CLAIMS = [
-    # mechanism, delta, whether it is a factory
-    *((m, 0.0, False) for m in (stateless, many_values, continuous, vectors, strings, exceptions)),
+    *((m, 0.0, False) for m in (coin, many_values, continuous, vectors, strings, exceptions)),
     *((m, 0.0, False) for m in (collections, categories, geometric, bits)),
-    (gaussian, GAUSSIAN, False),
-    (tells_now_and_then, 0.05, False),
-    (Memoized, 0.0, True),
-    (BornWithACoin, 0.0, True),
+    *((gaussian, GAUSSIAN, False), (tells_now_and_then, 0.05, False)),
+    *((Memoized, 0.0, True), (BornWithACoin, 0.0, True)),
 ]
 CLAIMS = [pytest.param(*claim, id=claim[0].__name__) for claim in CLAIMS]
 
@@ -135,27 +129,24 @@ def test_in_2000_audits_no_kind_of_mechanism_is_accused_more_often_than_stated(
 
 
 def test_the_same_audits_accuse_who_spends_more_than_the_claim():
-    found = accused(stateless, 0.0, False, audits=60, claim=0.4, confidence=0.8, trials=400)
+    found = accused(coin, 0.0, False, audits=60, claim=0.4, confidence=0.8, trials=400)
     assert found > most(60, 0.8)
 
 
 def test_a_mechanism_that_is_right_is_not_refuted_by_many_runs_which_come_near_its_claim():
-    for mechanism in (stateless, continuous, categories, geometric, bits):
+    for mechanism in (coin, continuous, categories, geometric, bits):
         assert 0.6 < epsilon_lower_bound(mechanism, 0, 1, trials=8000, rng=1) <= 1
 
 
 def test_a_mechanism_with_memory_is_accused_unless_it_is_built_for_every_run():
     # At log 3 the two kept reports differ with probability 5/8, and then all runs agree with them.
-    class AtLog3(Memoized):
-        def __call__(self, truth, *, rng):
-            return self.kept.setdefault(truth, coin(truth, rng, math.log(3)))
-
     audits, claim = 60, math.log(3)
+    build = functools.partial(Memoized, claim)
     kept = sum(
-        epsilon_lower_bound(AtLog3(), 0, 1, trials=100, rng=seed) > claim for seed in range(audits)
+        epsilon_lower_bound(build(), 0, 1, trials=100, rng=seed) > claim for seed in range(audits)
     )
     assert stats.binom.ppf(0.001, audits, 5 / 8) <= kept <= stats.binom.ppf(0.999, audits, 5 / 8)
-    assert accused(AtLog3, 0.0, True, audits=audits, claim=claim) <= most(audits, 0.95)
+    assert accused(build, 0.0, True, audits=audits, claim=claim) <= most(audits, 0.95)
 
 
 @pytest.mark.parametrize("build", [BornWithACoin, functools.partial(Memoized)])
@@ -165,22 +156,16 @@ def test_what_is_built_costs_what_it_costs(build):
 
 
 def test_a_factory_is_called_before_every_run_and_what_it_builds_runs_once():
-    built, calls, seen = [], [], []
+    events, generator = [], np.random.default_rng(0)
 
     def factory():
-        built.append(calls.copy())
+        events.append("built")
+        return lambda data, rng: events.append((data, rng))
 
-        def mechanism(data, *, rng):
-            calls.append(data)
-            seen.append(rng)
-
-        return mechanism
-
-    generator = np.random.default_rng(0)
     epsilon_lower_bound(factory, 5, 6, trials=20, factory=True, rng=generator)
-    assert [len(before) for before in built] == list(range(40))
-    assert sorted(calls) == [5] * 20 + [6] * 20
-    assert all(rng is generator for rng in seen)
+    assert events[::2] == ["built"] * 40
+    assert sorted(data for data, _ in events[1::2]) == [5] * 20 + [6] * 20
+    assert all(rng is generator for _, rng in events[1::2])
 
 
 def test_a_factory_that_raises_is_seen_to():

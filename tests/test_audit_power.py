@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from test_audit import BROKEN
+from test_audit import BROKEN, laplace, randomized_response
 
 from dpnotes.audit import epsilon_lower_bound
-from dpnotes.audit._lower_bound import takes_rng
+from dpnotes.audit._lower_bound import _log_ratio_bound, takes_rng
 
 SIZES = [100 * 2**power for power in range(9)]
 SEEDS = range(5)
@@ -26,13 +26,12 @@ def histogram_bound(mechanism, dataset, neighbour, *, trials, rng):
     outputs = [[run(mechanism, data, rng) for _ in range(trials)] for data in (dataset, neighbour)]
     half = trials // 2
     cells = binned(outputs, half)
-    choose, test = cells[:, :half], cells[:, half:]
     count = cells.max() + 1
-    seen = np.array([np.bincount(row, minlength=count) for row in choose])
-    bounds = [bound(seen[i], seen[1 - i], half) for i in (0, 1)]
-    first, cell = np.unravel_index(np.argmax(bounds), (2, count))
-    hits = (test == cell).sum(axis=1)
-    return float(bound(hits[first], hits[1 - first], trials - half))
+    seen = np.array([np.bincount(row[:half], minlength=count) for row in cells])
+    bounds = _log_ratio_bound(seen, seen[::-1], half, 0.025, 0.0)
+    first, cell = np.unravel_index(np.argmax(bounds), bounds.shape)
+    hits = (cells[:, half:] == cell).sum(axis=1)
+    return float(_log_ratio_bound(hits[first], hits[1 - first], trials - half, 0.025, 0.0))
 
 
 def run(mechanism, data, rng):
@@ -48,38 +47,23 @@ def run(mechanism, data, rng):
 
 def binned(outputs, half):
     """Return the bin of every output, made of the first half of the runs alone."""
-    numbers = sorted({out for row in outputs for out in row[:half] if isinstance(out, float)})
-    if len(numbers) > BINS:
-        known = [out for row in outputs for out in row[:half] if isinstance(out, float)]
-        numbers = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1]))
-    labels = {}
-    return np.array(
-        [
-            [
-                int(np.searchsorted(numbers, out))
-                if isinstance(out, float)
-                else BINS + 1 + labels.setdefault(out, len(labels))
-                for out in row
-            ]
-            for row in outputs
-        ]
-    )
+    known = [out for row in outputs for out in row[:half] if isinstance(out, float)]
+    edges, labels = np.unique(known), {}
+    if len(edges) > BINS:
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1]))
+
+    def find_bin(output):
+        if isinstance(output, float):
+            return int(np.searchsorted(edges, output))
+        return BINS + 1 + labels.setdefault(output, len(labels))
+
+    return np.array([[find_bin(output) for output in row] for row in outputs])
 
 
-def bound(hits, others, tests, error=0.025):
-    """Return the bound on the log-ratio of two probabilities from their counts."""
-    low = np.nan_to_num(stats.beta.ppf(error, hits, tests - hits + 1))
-    high = np.where(others < tests, stats.beta.ppf(1 - error, others + 1, tests - others), 1.0)
-    with np.errstate(divide="ignore"):
-        return np.log(low) - np.log(high)
-
-
-def runs_needed(audit, mechanism, dataset, neighbour, claim, sizes=SIZES):
+def runs_needed(audit, *case, claim, sizes=SIZES):
     """Return the fewest runs at which most audits find the claim violated, or infinity."""
     for trials in sizes:
-        found = sum(
-            audit(mechanism, dataset, neighbour, trials=trials, rng=seed) > claim for seed in SEEDS
-        )
+        found = sum(audit(*case, trials=trials, rng=seed) > claim for seed in SEEDS)
         if found > len(SEEDS) / 2:
             return trials
     return math.inf
@@ -90,21 +74,18 @@ def runs_needed(audit, mechanism, dataset, neighbour, claim, sizes=SIZES):
 def test_what_a_histogram_finds_the_audit_finds_with_at_most_twice_the_runs(
     mechanism, dataset, neighbour, claim, trials
 ):
-    case = mechanism, dataset, neighbour, claim
-    ours = runs_needed(epsilon_lower_bound, *case)
+    case = mechanism, dataset, neighbour
+    ours = runs_needed(epsilon_lower_bound, *case, claim=claim)
     assert ours < math.inf
     # It keeps a quarter of its runs to learn from, which tells where a single bin is the event.
-    plain = runs_needed(histogram_bound, *case, [size for size in SIZES if size < ours / 2])
-    assert plain == math.inf
+    sizes = [size for size in SIZES if size < ours / 2]
+    assert runs_needed(histogram_bound, *case, claim=claim, sizes=sizes) == math.inf
 
 
-def test_the_histogram_finds_a_broken_coin_and_accuses_no_honest_one():
-    def coin(truth, *, rng):
-        return truth if rng.random() < 0.9 else 1 - truth
-
+def test_the_histogram_finds_a_broken_coin_and_accuses_no_honest_noise():
     options = {"trials": 2000, "rng": 0}
-    assert 1.5 < histogram_bound(coin, 0, 1, **options) <= math.log(9)
-    assert histogram_bound(lambda truth, *, rng: truth + rng.laplace(), 0, 1, **options) <= 1
+    assert 1.5 < histogram_bound(randomized_response(2.0), 0, 1, **options) <= 2
+    assert histogram_bound(laplace(1.0), 0.0, 1.0, **options) <= 1
 
 
 # Beside the testers of others: measured once, by tests/benchmarks/audit_power.py.
