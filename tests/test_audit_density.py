@@ -1,28 +1,25 @@
 """The exact half of `dpnotes.audit` for continuous noise."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpnotes.audit import _density, density_delta, exact_delta
-from dpnotes.private_auc.noise import (
-    cauchy_scale,
-    student_t_scale,
-)
+from dpnotes.audit import density_delta
+from dpnotes.private_auc.noise import cauchy_scale, student_t_scale
 
 
-def turning_points(first, second, degrees=1):
-    """Where the log-ratio of two Student's t densities turns, each given as (centre, scale)."""
+def student_t_pair(first, second, degrees=1):
+    """Two Student's t densities, each given as (centre, scale), and where their log-ratio turns."""
     (a, s), (b, t) = first, second
     # (x - a) / (degrees s^2 + (x - a)^2) is the same for both.
     wide, narrow = degrees * s**2, degrees * t**2
     turns = np.roots(
         [a - b, narrow - wide - (a - b) * (a + b), b * wide - a * narrow + (a - b) * a * b]
     )
-    return turns.real[np.abs(turns.imag) < 1e-12]
+    points = turns.real[np.abs(turns.imag) < 1e-12]
+    return stats.t(degrees, a, s), stats.t(degrees, b, t), points
 
 
 def encloses(bounds, exact, width=1e-10):
@@ -93,9 +90,9 @@ def by_quadrature(first, second, epsilon):
 @pytest.mark.parametrize(
     ("first", "second", "points"),
     [
-        (stats.cauchy(0, 1), stats.cauchy(1, 1), turning_points((0, 1), (1, 1))),
-        (stats.cauchy(0, 1), stats.cauchy(0.5, 2), turning_points((0, 1), (0.5, 2))),
-        (stats.t(4, 0, 1), stats.t(4, 1, 1.5), turning_points((0, 1), (1, 1.5), 4)),
+        student_t_pair((0, 1), (1, 1)),
+        student_t_pair((0, 1), (0.5, 2)),
+        student_t_pair((0, 1), (1, 1.5), 4),
         (stats.norm(0, 1), stats.norm(0, 1.5), [0.0]),
         (stats.logistic(0, 1), stats.logistic(2, 1), [1.0]),
     ],
@@ -115,31 +112,20 @@ def test_a_scale_calibrated_to_epsilon_keeps_it_at_the_smoothest_change(degrees)
     epsilon, beta = 1.0, 0.1
     scale = cauchy_scale(epsilon, beta) if degrees == 1 else student_t_scale(epsilon, beta, degrees)
     # Smooth sensitivity 1 here and exp(beta) there; the answers differ by the smaller of both.
-    near, far = (0.0, scale), (1.0, scale * math.exp(beta))
-    first, second = stats.t(degrees, *near), stats.t(degrees, *far)
-    options = {"turning_points": turning_points(near, far, degrees)}
-    assert density_delta(first, second, epsilon, **options).upper < 1e-10
-    first, second = stats.t(degrees, 0.0, scale / 2), stats.t(degrees, 1.0, far[1] / 2)
-    options = {"turning_points": turning_points((0.0, scale / 2), (1.0, far[1] / 2), degrees)}
-    assert density_delta(first, second, epsilon, **options).lower > 1e-3
-
-
-def test_a_table_of_cells_never_needs_more_than_the_upper_bound_and_comes_near_the_lower():
-    first, second = stats.t(3, 0, 1), stats.t(3, 1, 2)
-    points = turning_points((0, 1), (1, 2), 3)
-    edges = np.concatenate([[-np.inf], np.linspace(-30, 30, 3001), [np.inf]])
-    table = np.array([np.diff(density.cdf(edges)) for density in (first, second)])
-    for epsilon in (0.0, 0.2, 0.7):
-        lower, upper = density_delta(first, second, epsilon, turning_points=points)
-        cells = exact_delta(table / table.sum(axis=1, keepdims=True), epsilon)
-        assert lower - 1e-4 < cells <= upper + 1e-12
+    found, halved = (
+        density_delta(first, second, epsilon, turning_points=points)
+        for first, second, points in (
+            student_t_pair((0.0, size), (1.0, size * math.exp(beta)), degrees)
+            for size in (scale, scale / 2)
+        )
+    )
+    assert found.upper < 1e-10
+    assert halved.lower > 1e-3
 
 
 def test_both_directions_count():
-    first, second = stats.norm(0, 1), stats.norm(0, 2)
-    there, back = (
-        density_delta(*pair, 0.5, turning_points=[0]) for pair in ((first, second), (second, first))
-    )
+    pair = stats.norm(0, 1), stats.norm(0, 2)
+    there, back = (density_delta(*p, 0.5, turning_points=[0]) for p in (pair, pair[::-1]))
     assert there == back
 
 
@@ -177,33 +163,32 @@ def test_the_upper_bound_pays_for_tails_that_nobody_sees_unless_their_limit_is_k
     threshold = (0.025 / 0.02 * math.e**0.2) ** (1 / 0.005) - 1
     exact = (1 + threshold) ** -0.02 - math.e**0.2 * (1 + threshold) ** -0.025
     found = density_delta(first, second, 0.2, turning_points=[0.0])
-    assert found.lower <= exact <= found.upper
     known = density_delta(first, second, 0.2, turning_points=[0.0], limits=(np.inf, np.inf))
+    assert found.lower <= exact <= found.upper
     assert known.lower <= exact <= known.upper <= found.upper
-    unseen = density_delta(first, second, 6.0, turning_points=[0.0])
-    assert unseen.upper > 1e-3
-    closed = density_delta(first, second, 6.0, turning_points=[0.0], limits=(5.9, 5.9))
-    assert closed.upper == 0.0
-    for ends in ((np.inf, 5.9), (5.9, np.inf)):
-        half = density_delta(first, second, 6.0, turning_points=[0.0], limits=ends)
-        assert half.upper > 1e-3
+
+    def upper(*pair, limits):
+        return density_delta(*pair, 6.0, turning_points=[0.0], limits=limits).upper
+
+    assert upper(first, second, limits=(5.9, 5.9)) == 0.0
+    for limits in (None, (np.inf, 5.9), (5.9, np.inf)):
+        assert upper(first, second, limits=limits) > 1e-3
     # The other way round the ratio falls to -7, and what it costs is still that of both ways.
-    falls = density_delta(second, first, 6.0, turning_points=[0.0], limits=(-7.0, -7.0))
-    assert falls.upper > 1e-3
+    assert upper(second, first, limits=(-7.0, -7.0)) > 1e-3
 
 
-def test_a_turn_that_is_left_out_is_seen_and_refused():
-    with pytest.raises(ValueError, match=r"turning_points must hold every point .* turns between"):
-        density_delta(stats.cauchy(0), stats.cauchy(1), 1.0, turning_points=[0.5])
-    with pytest.raises(ValueError, match="turning_points must hold every point"):
-        density_delta(stats.norm(0), stats.norm(0, 2), 1.0, turning_points=[-5.0, 5.0])
-
-
-def test_densities_that_are_zero_somewhere_are_refused():
-    with pytest.raises(ValueError, match=r"turning_points must be points .*both densities are pos"):
-        density_delta(stats.uniform(0, 1), stats.norm(0), 1.0, turning_points=[3.0])
-    with pytest.raises(ValueError, match=r"turning_points must be points .*both densities are pos"):
-        density_delta(stats.expon(0), stats.norm(0), 1.0, turning_points=[-1.0, 1.0])
+@pytest.mark.parametrize(
+    ("pair", "points", "message"),
+    [
+        ((stats.cauchy(0), stats.cauchy(1)), [0.5], "hold every point .* turns between"),
+        ((stats.norm(0), stats.norm(0, 2)), [-5.0, 5.0], "hold every point"),
+        ((stats.uniform(0, 1), stats.norm(0)), [3.0], "be points .*both densities are pos"),
+        ((stats.expon(0), stats.norm(0)), [-1.0, 1.0], "be points .*both densities are pos"),
+    ],
+)
+def test_a_turn_that_is_left_out_and_a_density_of_zero_are_seen_and_refused(pair, points, message):
+    with pytest.raises(ValueError, match="turning_points must " + message):
+        density_delta(*pair, 1.0, turning_points=points)
 
 
 class Broken(Slow):
@@ -218,17 +203,8 @@ def test_a_distribution_function_that_is_none_is_refused():
 
 @pytest.mark.parametrize("points", [[0.0], [0.0, 1.0]])
 def test_several_distributions_at_once_are_refused(points):
-    one, several = stats.norm(1, 1), stats.norm([0, 1], 1)
-    for name, pair in (("distribution", (several, one)), ("neighbour", (one, several))):
-        with pytest.raises(ValueError, match=f"{name} must be one distribution, got some of shape"):
-            density_delta(*pair, 1.0, turning_points=points)
-
-
-def test_no_piece_of_the_line_is_left_out_or_counted_twice():
-    loss = _density._Loss(stats.cauchy(0), stats.cauchy(1))
-    points = np.sort(turning_points((0, 1), (1, 1)))
-    pieces = sorted(_density._cut_line(loss, 0.3, points, (math.nan, math.nan)))
-    assert pieces[0].start == -math.inf
-    assert pieces[-1].end == math.inf
-    assert all(a.end == b.start for a, b in itertools.pairwise(pieces))
-    assert [piece for piece in pieces if piece.above]
+    several = stats.norm([0, 1], 1)
+    with pytest.raises(
+        ValueError, match="distribution must be one distribution, got some of shape"
+    ):
+        density_delta(several, stats.norm(1), 1.0, turning_points=points)
