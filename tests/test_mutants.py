@@ -2,8 +2,8 @@
 
 import datetime
 import json
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,36 +15,35 @@ def tools():
     """Import the programs, which stand in no package."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(LISTS)
+        import bench
         import matrix
         import run
         import sample
 
-        yield run, sample, matrix
+        yield SimpleNamespace(bench=bench, matrix=matrix, run=run, sample=sample)
 
 
 def test_a_planted_bug_changes_a_passage_that_stands_once_in_its_file(tools):
-    run, *_ = tools
-    for bug in run.bugs():
-        text = (run.ROOT / bug["file"]).read_text(encoding="utf-8")
-        assert text.count(bug["old"]) == 1, bug
-        compile(text.replace(bug["old"], bug["new"]), bug["file"], "exec")
+    root = tools.bench.ROOT
+    for bug in tools.run.bugs():
+        text = (root / bug["file"]).read_text(encoding="utf-8")
+        compile(tools.bench.change(bug, text), bug["file"], "exec")
         for test in bug["tests"] + ([bug["noticed"]] if "noticed" in bug else []):
             file, _, name = test.partition("::")
-            assert f"def {name}" in (run.ROOT / file).read_text(encoding="utf-8"), bug
+            assert f"def {name}" in (root / file).read_text(encoding="utf-8"), bug
 
 
 def test_ten_days_in_a_row_plant_all_bugs_once_at_the_turn_of_the_year_too(tools):
-    run, *_ = tools
     new_year = datetime.date(2027, 1, 1).toordinal()
-    turns = [run.part_of("today/10", day) for day in range(new_year - 5, new_year + 5)]
+    turns = [tools.run.part_of("today/10", day) for day in range(new_year - 5, new_year + 5)]
     assert sorted(number for turn in turns for number in range(99)[turn]) == [*range(99)]
     for part in ("0/10", "11/10", "3/", "x/10", "1/0"):
         with pytest.raises(ValueError, match=r"a part is|invalid literal"):
-            run.part_of(part)
+            tools.run.part_of(part)
 
 
 def test_a_bug_is_noticed_by_the_tests_that_fail_with_it_or_survives(tools, tmp_path, monkeypatch):
-    run, _, matrix = tools
+    bench = tools.bench
     root = tmp_path / "root"
     (root / "dpnotes").mkdir(parents=True)
     (root / "tests").mkdir()
@@ -54,36 +53,33 @@ def test_a_bug_is_noticed_by_the_tests_that_fail_with_it_or_survives(tools, tmp_
     (root / "tests" / "test_double.py").write_text(
         f"{claims}def test_0():\n    dpnotes.double(0)\n"
     )
-    monkeypatch.setattr(run, "ROOT", root)
-    monkeypatch.setattr(run, "NEEDED", ("dpnotes", "tests", "pytest.ini"))
+    monkeypatch.setattr(bench, "ROOT", root)
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(bench, "NEEDED", ("dpnotes", "tests", "pytest.ini"))
     tests = ["tests/test_double.py"]
     bug = {"list": "x", "tests": tests, "file": "dpnotes/__init__.py", "old": "2 * x"}
     wrong, alike = bug | {"what": "wrong", "new": "3 * x"}, bug | {"what": "alike", "new": "x + x"}
-    found = {bug["what"]: told for bug, told in run.examine([wrong, alike], 1)}
-    assert "test_2" in found["wrong"]
-    assert found["alike"] is None
-    with pytest.raises(ValueError, match="must hold the passage"):
-        run.plant(wrong | {"old": "4 * x"}, root)
+    found = {bug["what"]: test for bug, test in tools.run.examine([wrong, alike], 1)}
+    assert found == {"wrong": f"{tests[0]}::test_2", "alike": None}
 
-    noticed = matrix.fill(root, "double", tests, {0: wrong, 1: alike}, tmp_path / "suite")
-    assert noticed == {0: ["tests/test_double.py::test_2"], 1: []}
+    drawn = {"file": bug["file"], "line": 2, "old": ["    return 2 * x"], "new": ["    return 7"]}
+    endless = bug | {"new": "[2 * x for _ in iter(int, 1)]"}
+    with bench.plant(endless, root):
+        assert bench.ask(tests, root, limit=3.0)[-1] == ["time", False, 3.0]
+    for suite, first in (("all", False), ("first", True)):
+        noticed = tools.matrix.fill(
+            root, "double", tests, [wrong, alike, drawn], tmp_path / suite, first
+        )
+        assert noticed == [[f"{tests[0]}::test_2"], [], [f"{tests[0]}::test_2"]]
     assert "2 * x" in (root / "dpnotes" / "__init__.py").read_text()
-
-
-def test_a_drawn_change_is_asked_of_the_tests_that_run_its_statement_and_has_a_limit(tools):
-    _, sample, _ = tools
-    source = "def first(x):\n    if x:\n        return (\n            x\n        )\n    return 0\n"
-    assert sample.statement(source, 4, 4) == (3, 5)
-    known = {"seconds": {"a": 3.0, "b": 1.0}, "lines": {"a.py": {"3": ["a"], "5": ["b", "gone"]}}}
-    change = {"file": "a.py", "line": 4, "old": ["            x"], "new": ["            y"]}
-    assert sample.order_of(change, known, source) == ["b", "a"]
-    assert sample.change_lines(change, source) == source.replace("            x", "            y")
-    assert sample.forked(lambda: 3, 5.0) == 3
-    assert sample.forked(lambda: time.sleep(600), 0.5) is None
+    with pytest.raises(ValueError, match="must hold the passage"):
+        bench.change(wrong | {"old": "4 * x"}, "2 * x")
+    with pytest.raises(ValueError, match="as it was when its changes were drawn"):
+        bench.change(drawn, "\n    return 3 * x\n")
 
 
 def test_each_of_the_300_changes_was_tried_and_each_survivor_has_a_reason(tools):
-    _, sample, _ = tools
+    sample = tools.sample
     found = json.loads(sample.RESULT.read_text(encoding="utf-8"))
     counts = found["modules"]
     assert {*counts} == {*sample.MODULES}
@@ -95,9 +91,8 @@ def test_each_of_the_300_changes_was_tried_and_each_survivor_has_a_reason(tools)
 
 def test_a_suite_that_was_pruned_notices_what_it_noticed_before(tools):
     """On the same fresh draws; see matrix.py --paired."""
-    _, sample, _ = tools
-    paired = json.loads(sample.RESULT.read_text(encoding="utf-8"))["paired"]["modules"]
+    paired = json.loads(tools.sample.RESULT.read_text(encoding="utf-8"))["paired"]["modules"]
     assert paired
     for counts in paired.values():
-        assert counts["noticed"] <= counts["drawn"] == sample.EACH
+        assert counts["noticed"] <= counts["drawn"] == tools.sample.EACH
         assert counts["noticed_before_alone"] == 0

@@ -3,10 +3,11 @@
     python tests/mutants/matrix.py randomized_response --draws 60 --out FOLDER
     python tests/mutants/matrix.py pate --paired OLD_CHECKOUT --seed 7 --out FOLDER
 
-The bugs are those planted by `NAME.toml` and some drawn as in `sample.py`. The tests are the files
-that the command line names (or `tests/test_NAME.py`), what `test_refusals.py` asks of the module,
-and its doctests. FOLDER/SUITE/ holds a file for each bug with the result and the CPU seconds of
-each test, so a second start goes on where the first stopped; FOLDER/SUITE.json holds the matrix.
+The bugs are those planted by `NAME.toml` and some drawn by lot, as `drawing.py` says. The tests are
+the files that the command line names (or `tests/test_NAME.py`), what `test_refusals.py` and
+`test_checks.py` ask of the module, and its doctests. FOLDER/SUITE/ holds a file for each bug with
+the result and the CPU seconds of each test, so a second start goes on where the first stopped;
+FOLDER/SUITE.json holds the matrix.
 
 With --paired there are no planted bugs. The tests here stop at the first that notices a change;
 where none does, the tests of another checkout are run with the package of this one, and the exit
@@ -22,100 +23,41 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pytest
-import run as planted
-import sample
-
-# What tests each public function in the two checkouts, and how the names of its tests go on.
-EVERY_FUNCTION = {"tests/test_refusals.py": ".", "tests/test_checks.py": "-"}
+import bench
+import drawing
+import run
+from recorder import EVERY_FUNCTION
 
 
-class Recorder:
-    """A plugin of pytest that writes down the result and the CPU seconds of each test."""
+def fill(root, module, tests, bugs, out, first=False):
+    """Return for each bug the tests that notice it, in a copy of the checkout.
 
-    def __init__(self, module, path):
-        self.module, self.file, self.failed = module, path.open("w"), False
-
-    def pytest_collection_modifyitems(self, items):
-        def belongs(file, name):
-            return file not in EVERY_FUNCTION or f"[{self.module}{EVERY_FUNCTION[file]}" in name
-
-        items[:] = [item for item in items if belongs(*item.nodeid.split("::", 1))]
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item):
-        before, self.failed = sum(os.times()[:4]), False
-        yield
-        seconds = round(sum(os.times()[:4]) - before, 3)
-        self.file.write(json.dumps([item.nodeid, not self.failed, seconds]) + "\n")
-        self.file.flush()
-        return True
-
-    def pytest_runtest_logreport(self, report):
-        self.failed |= report.failed
-
-    def pytest_collectreport(self, report):
-        if report.failed:
-            self.file.write(json.dumps([report.nodeid, False, 0.0]) + "\n")
-
-
-def ask(folder, module, tests, path, *options):
-    """Run the tests of a module in a copy of the checkout, in this process."""
-    os.chdir(folder)
-    os.environ.update(PYTHONPATH=str(folder), CI="true", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    sys.path.insert(0, str(folder))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "dpnotes"]:
-        del sys.modules[name]
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    options = [*options, "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    # numpy is imported already, and would warn of a doctest's matrix only once.
-    options += ["-W", "ignore:the matrix subclass:PendingDeprecationWarning"]
-    files = [file for file in [*tests, *EVERY_FUNCTION] if (folder / file).exists()]
-    return pytest.main([*options, *files], plugins=[Recorder(module, path)])
-
-
-def measure(folder, module, tests, path, limit, *options):
-    """Return [name, whether it passed, CPU seconds] of each test, from a file where there is one.
-
-    Past the limit in seconds the test that runs counts as failed, and the others are not asked.
+    What came out of the tests is kept in a folder. With `first` they end at the first that
+    notices a bug, and the quickest go first.
     """
-    if not path.exists():
-        part = path.with_suffix(".part")
-        if sample.forked(lambda: ask(folder, module, tests, part, *options), limit) is None:
-            with part.open("a") as file:
-                file.write(json.dumps(["time", False, limit]) + "\n")
-        part.rename(path)
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    # The tests that draw their own cases are to draw the same ones with each bug.
+    os.environ["CI"] = "true"
+    tests = [test for test in [*tests, *EVERY_FUNCTION] if (root / test).exists()]
 
+    def ask(name, *options, limit=3600):
+        options = (f"--module={module}", *options)
+        return drawing.keep(out / name, lambda: bench.ask(tests, root, *options, limit=limit))
 
-def fill(folder, module, tests, bugs, out, *options):
-    """Return for each numbered bug the tests that notice it, of those that pass without it."""
-    out.mkdir(parents=True, exist_ok=True)
-    base = measure(folder, module, tests, out / "base.jsonl", 3600)
-    if not base:
-        raise ValueError(f"the tests of {module} must be collected without a bug, too: {out.name}")
-    limit = 20 + 5 * sum(seconds for *_, seconds in base)
-    passing = {name for name, passed, _ in base if passed} | {"time"}
-    matrix = {"seconds": {name: seconds for name, _, seconds in base}, "noticed": {}}
-    for number, bug in bugs.items():
-        path = folder / bug["file"]
-        source = path.read_text(encoding="utf-8")
-        if "line" in bug:
-            sample.write(path, sample.change_lines(bug, source))
-        else:
-            planted.plant(bug, folder)
-        told = measure(folder, module, tests, out / f"{number}.jsonl", limit, *options)
-        sample.write(path, source)
-        noticed = sorted(name for name, passed, _ in told if name in passing and not passed)
-        # With some bugs not even the tests' own modules can be imported.
-        noticed = noticed if told else ["collection"]
-        matrix["noticed"][number] = noticed
-        print(f"{out.name} {number}: {len(noticed)} of {len(told)} tests notice it", flush=True)
-    out.with_suffix(".json").write_text(
-        json.dumps({"bugs": list(bugs.values()), **matrix}, indent=1)
-    )
-    return matrix["noticed"]
+    base = ask("base.json")
+    failing = bench.failures(base)
+    if failing and (first or len(failing) == len(base)):
+        raise ValueError(f"the tests of {module} must pass without a bug: {', '.join(failing)}")
+    options = ["-x", f"--quickest-first={out / 'base.json'}"] if first else []
+    seconds = {name: each for name, _, each in base}
+    noticed = []
+    for number, bug in enumerate(bugs):
+        with bench.plant(bug, root):
+            told = ask(f"{number}.json", *options, limit=60 + 10 * sum(seconds.values()))
+        noticed.append(sorted({*bench.failures(told)} - {*failing}))
+        print(f"{out.name} {number}: {len(noticed[-1])} of {len(told)} tests notice it", flush=True)
+    found = {"bugs": bugs, "seconds": seconds, "noticed": noticed}
+    out.with_suffix(".json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return noticed
 
 
 def main(arguments=None):
@@ -127,34 +69,28 @@ def main(arguments=None):
     parser.add_argument("--paired", type=Path, help="a checkout with the tests to compare with")
     parser.add_argument("--out", type=Path, required=True, help="the folder of the results")
     options = parser.parse_args(arguments)
-    name, out = options.name, options.out.resolve()
-    place = next(p for p in (f"dpnotes/{name}", f"dpnotes/{name}.py") if (sample.ROOT / p).exists())
-    out.mkdir(parents=True, exist_ok=True)
-    if not (out / "bugs.json").exists():
-        sys.path.append(str(sample.install()))
-        bugs = sample.draw_changes(name, place, options.draws, random.Random(options.seed))
-        known = [] if options.paired else planted.bugs([name])
-        (out / "bugs.json").write_text(json.dumps([*known, *bugs], indent=1))
-    bugs = dict(enumerate(json.loads((out / "bugs.json").read_text())))
-    tests = [*(options.tests or [f"tests/test_{name}.py"]), place]
-    for module in sample.SHARED:
-        __import__(module)
+    name, out, paired = options.name, options.out.resolve(), options.paired
+
+    def draw():
+        drawn = drawing.draw(name, options.draws, random.Random(options.seed))
+        return drawn if paired else [*run.bugs([name]), *drawn]
+
+    bugs = drawing.keep(out / "bugs.json", draw)
+    tests = [*(options.tests or [f"tests/test_{name}.py"]), drawing.place_of(name)]
     with tempfile.TemporaryDirectory() as folder:
-        copied = Path(folder).resolve()
-        planted.copy(copied)
-        noticed = fill(copied, name, tests, bugs, out / "new", *(["-x"] if options.paired else []))
-        missed = {number: bug for number, bug in bugs.items() if not noticed[number]}
-        lost = {}
-        if options.paired:
-            shutil.rmtree(copied / "tests")
-            shutil.copytree(options.paired / "tests", copied / "tests", ignore=planted.UNNEEDED)
-            shutil.copy(options.paired / "conftest.py", copied)
-            lost = fill(copied, name, tests, missed, out / "old")
-    for number, names in lost.items():
-        if names:
-            print(json.dumps({**bugs[number], "noticed by": names}, indent=1))
-    lost = sum(map(bool, lost.values()))
-    print(f"{len(bugs)} bugs, {len(bugs) - len(missed)} noticed, {lost} lost")
+        root = bench.copy(Path(folder).resolve() / "copy")
+        noticed = fill(root, name, tests, bugs, out / "new", first=bool(paired))
+        missed = [bug for bug, names in zip(bugs, noticed, strict=True) if not names]
+        lost = []
+        if paired:
+            shutil.rmtree(root / "tests")
+            shutil.copytree(paired / "tests", root / "tests", ignore=bench.UNNEEDED)
+            shutil.copy(paired / "conftest.py", root)
+            found = zip(missed, fill(root, name, tests, missed, out / "old"), strict=True)
+            lost = [{**bug, "noticed by": names} for bug, names in found if names]
+    for bug in lost:
+        print(json.dumps(bug, indent=1))
+    print(f"{len(bugs)} bugs, {len(bugs) - len(missed)} noticed, {len(lost)} lost")
     return 1 if lost else 0
 
 

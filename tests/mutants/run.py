@@ -25,22 +25,19 @@ passes.
 import argparse
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
 
-ROOT = Path(__file__).resolve().parents[2]
+import bench
+
 LISTS = Path(__file__).parent
-NEEDED = ("dpnotes", "tests", "data", "book", "_config.yml", "conftest.py", "pyproject.toml")
-UNNEEDED = shutil.ignore_patterns("__pycache__", "_static", "*.npz", "benchmarks")
 SHORTEST = 60.0
 
 
@@ -69,127 +66,62 @@ def part_of(text, day=None):
     return slice(int(which) - 1, None, parts)
 
 
-def plant(bug, root):
-    """Write a bug into a copy of the checkout and return the text that was there."""
-    path = root / bug["file"]
-    text = path.read_text(encoding="utf-8")
-    if text.count(bug["old"]) != 1:
-        raise ValueError(f"{bug['file']} must hold the passage of {bug['what']!r} once")
-    path.write_text(text.replace(bug["old"], bug["new"]), encoding="utf-8")
-    return text
+def examine(chosen, workers):
+    """Yield (bug, what noticed it or None), with several copies at work at once."""
+    copies = SimpleQueue()
 
-
-def copy(folder):
-    """Copy what the tests need."""
-    for name in NEEDED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=UNNEEDED)
-        else:
-            shutil.copy(source, folder)
-
-
-def fails(tests, root, limit=None):
-    """Run tests in a copy and return the first that failed, "time" past the limit, or None."""
-    environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    environment.setdefault("DPNOTES_DATA", str(ROOT / "data"))
-    # To load the other plugins takes longer than most of the tests.
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
-    command = [sys.executable, "-m", "pytest", *options, *tests]
-    try:
-        run = subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        return "time"
-    if run.returncode == 0:
-        return None
-    told = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return told[0] if told else f"pytest ended with {run.returncode}"
-
-
-class Bench:
-    """Copies of the package, in which tests run with a bug and without."""
-
-    def __init__(self, folder, workers):
-        self.copies, self.limits = SimpleQueue(), {}
-        for number in range(workers):
-            place = Path(folder) / str(number)
-            place.mkdir()
-            copy(place)
-            self.copies.put(place)
-
-    @contextmanager
-    def lent(self):
-        """Lend a copy that nobody else works in, and take it back whatever happens."""
-        place = self.copies.get()
+    def first_failure(tests, bug=None, limit=None):
+        """Run tests in a copy that nobody else works in."""
+        root = copies.get()
         try:
-            yield place
+            with bench.plant(bug, root) if bug else nullcontext():
+                failed = bench.failures(bench.ask(tests, root, "-x", limit=limit))
         finally:
-            self.copies.put(place)
+            copies.put(root)
+        return failed[0] if failed else None
 
-    def limit(self, tests):
+    def limit(tests):
         """Run tests on the package as it is, and return how long they may take with a bug."""
-        with self.lent() as place:
-            began = time.monotonic()
-            if told := fails(tests, place):
-                raise RuntimeError(f"the tests must pass on the package as it is: {told}")
-            return max(SHORTEST, 10 * (time.monotonic() - began))
+        began = time.monotonic()
+        if failed := first_failure(tests):
+            raise RuntimeError(f"the tests must pass on the package as it is: {failed}")
+        return max(SHORTEST, 10 * (time.monotonic() - began))
 
-    def told(self, bug, tests, limit):
-        """Plant a bug, run tests, and take it out again."""
-        with self.lent() as place:
-            text = plant(bug, place)
-            try:
-                return fails(tests, place, limit)
-            finally:
-                (place / bug["file"]).write_text(text, encoding="utf-8")
+    def ask_all(bugs, tests_of):
+        """Yield (bug, the first of its tests that fails or None), for several bugs at once."""
+        of_file = {}
+        for test in dict.fromkeys(test for bug in bugs for test in tests_of(bug)):
+            of_file.setdefault(_file(test), []).append(test)
+        limits = dict(zip(of_file, pool.map(limit, of_file.values()), strict=True))
+
+        def ask(bug):
+            tests = tests_of(bug)
+            return first_failure(tests, bug, sum(limits[_file(test)] for test in tests))
+
+        return zip(bugs, pool.map(ask, bugs), strict=True)
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
+        for number in range(workers):
+            copies.put(bench.copy(Path(folder) / str(number)))
+        missed = [bug for bug in chosen if "noticed" not in bug]
+        known = [bug for bug in chosen if "noticed" in bug]
+        for bug, failed in ask_all(known, lambda bug: [bug["noticed"]]):
+            if failed == "time" or "::" in (failed or ""):
+                yield bug, failed
+            else:
+                missed.append(bug)
+        yield from ask_all(missed, lambda bug: bug["tests"])
 
 
 def _file(test):
     return test.partition("::")[0]
 
 
-def _limits(bench, pool, tests):
-    """Run tests as they are, a file's together, and return the limit of each file."""
-    of_file = {}
-    for test in dict.fromkeys(tests):
-        of_file.setdefault(_file(test), []).append(test)
-    return dict(zip(of_file, pool.map(bench.limit, of_file.values()), strict=True))
-
-
-def examine(chosen, workers):
-    """Yield (bug, what noticed it or None), with several copies at work at once."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
-        bench = Bench(folder, workers)
-        quick = _limits(bench, pool, [bug["noticed"] for bug in chosen if "noticed" in bug])
-
-        def one(bug):
-            if "noticed" not in bug:
-                return None
-            told = bench.told(bug, [bug["noticed"]], quick[_file(bug["noticed"])])
-            return told if told and told.startswith(("FAILED", "time")) else None
-
-        missed = []
-        for bug, told in zip(chosen, pool.map(one, chosen), strict=True):
-            if told:
-                yield bug, told
-            else:
-                missed.append(bug)
-        whole = _limits(bench, pool, [test for bug in missed for test in bug["tests"]])
-
-        def every(bug):
-            return bench.told(bug, bug["tests"], sum(whole[_file(test)] for test in bug["tests"]))
-
-        yield from zip(missed, pool.map(every, missed), strict=True)
-
-
-def record(bug, told, folder=LISTS):
+def record(bug, test, folder=LISTS):
     """Write the test that noticed a bug beside it."""
-    if not (told or "").startswith("FAILED "):
+    if "::" not in (test or ""):
         return
-    name = told.removeprefix("FAILED ").split(" - ")[0].split("[")[0]
+    name = test.partition("[")[0]
     path = folder / f"{bug['list']}.toml"
     first, *passages = path.read_text(encoding="utf-8").split("[[bug]]\n")
     for number, passage in enumerate(passages):
@@ -217,11 +149,11 @@ def main(arguments=None):
         parser.error(f"no such list: {', '.join(unknown)} (there are: {', '.join(known)})")
     chosen = bugs(options.lists)[options.part]
     survivors = 0
-    for bug, told in examine(chosen, options.workers):
-        survivors += told is None
+    for bug, failed in examine(chosen, options.workers):
+        survivors += failed is None
         if options.record:
-            record(bug, told)
-        print(f"{bug['list']}: {bug['what']}: {told or 'SURVIVED'}", flush=True)
+            record(bug, failed)
+        print(f"{bug['list']}: {bug['what']}: {failed or 'SURVIVED'}", flush=True)
     print(f"{len(chosen)} bugs planted, {survivors} not noticed.")
     return 1 if survivors or not chosen else 0
 
