@@ -1,6 +1,5 @@
 """The report on a claim: families of neighbours, the verdict, and the event in words."""
 
-import dataclasses
 import functools
 import math
 import re
@@ -10,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from test_audit import hole_in_the_middle
+from test_audit_confidence import Memoized, coin, tells_now_and_then
 
 from dpnotes.audit import (
     _report,
     _wording,
-    epsilon_lower_bound,
     in_a_process,
     largest_certifiable_epsilon,
     pairs_by_removal,
@@ -36,30 +35,30 @@ def test_a_domain_gives_every_pair_once():
 def test_replacing_changes_one_record_to_each_other_value(make):
     records = make([0, 2, 1])
     pairs = pairs_by_replacement(records, [0, 1, 2])
-    assert [list(pair.neighbour) for pair in pairs] == [
-        *([1, 2, 1], [2, 2, 1]),
-        *([0, 0, 1], [0, 1, 1]),
-        *([0, 2, 0], [0, 2, 2]),
-    ]
+    neighbours = [[1, 2, 1], [2, 2, 1], [0, 0, 1], [0, 1, 1], [0, 2, 0], [0, 2, 2]]
+    assert [list(pair.neighbour) for pair in pairs] == neighbours
     assert all(type(pair.neighbour) is type(records) for pair in pairs)
     assert pairs[3].difference == "record 1 replaced by 1"
     assert list(records) == [0, 2, 1]
-
-
-def test_rows_of_a_table_are_records():
-    rows = np.arange(6.0).reshape(3, 2)
-    [pair] = pairs_by_replacement(rows, [[0.0, 9.0]])[:1]
-    assert pair.neighbour.tolist() == [[0, 9], [2, 3], [4, 5]]
-    assert pairs_by_removal(rows)[1].neighbour.tolist() == [[0, 1], [4, 5]]
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array])
 def test_removing_leaves_each_record_out_and_adding_puts_one_more_in(make):
     records = make([5, 6, 7])
     pairs = pairs_by_removal(records, additions=[8])
-    neighbours = [list(pair.neighbour) for pair in pairs]
-    assert neighbours == [[6, 7], [5, 7], [5, 6], [5, 6, 7, 8]]
+    neighbours = [[6, 7], [5, 7], [5, 6], [5, 6, 7, 8]]
+    assert [list(pair.neighbour) for pair in pairs] == neighbours
     assert all(type(pair.neighbour) is type(records) for pair in pairs)
+
+
+def test_rows_of_a_table_are_records():
+    rows = np.arange(6.0).reshape(3, 2)
+    assert pairs_by_replacement(rows, [[0.0, 9.0]])[0].neighbour.tolist() == [
+        [0, 9],
+        [2, 3],
+        [4, 5],
+    ]
+    assert pairs_by_removal(rows)[1].neighbour.tolist() == [[0, 1], [4, 5]]
 
 
 @pytest.mark.parametrize("value", [0.5, 2**70, "one"])
@@ -80,18 +79,6 @@ def counts_twice(records, *, rng):
 
 def count(records, *, rng):
     return sum(records) + rng.laplace()
-
-
-def coin(truth, rng, epsilon=1.0):
-    return truth if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - truth
-
-
-class Memoized:
-    def __init__(self):
-        self.kept = {}
-
-    def __call__(self, truth, *, rng):
-        return self.kept.setdefault(truth, coin(truth, rng))
 
 
 ZEROS = [0, 0, 0, 0]
@@ -117,17 +104,9 @@ def test_however_many_pairs_are_tried_a_true_claim_is_seldom_called_violated(pai
     assert wrong <= stats.binom.ppf(0.999, audits, 1 - confidence)
 
 
-def test_one_pair_is_audited_as_the_lower_bound_audits_it():
-    found = report(coin, 0.5, [(0, 1)], trials=3000, confidence=0.9, rng=5)
-    seeds = np.random.default_rng(5).integers(2**63, size=4).tolist()
-    [seed] = np.random.SeedSequence(seeds).spawn(1)
-    options = {"trials": 3000, "confidence": 0.9, "rng": np.random.default_rng(seed)}
-    assert found.lower_bound == epsilon_lower_bound(coin, 0, 1, **options)
-    assert found.limit == largest_certifiable_epsilon(3000, confidence=0.9)
-
-
 def test_the_bound_of_a_pair_is_that_of_its_counts():
     found = report(coin, 0.5, [(0, 1), (1, 0)], trials=3001, delta=0.01, confidence=0.9, rng=5)
+    assert found.limit == pytest.approx(largest_certifiable_epsilon(3001, delta=0.01))
     for pair in found.pairs:
         more, fewer = sorted((pair.hits, pair.neighbour_hits), reverse=True)
         assert pair.runs == 1501
@@ -150,16 +129,11 @@ def test_the_result_depends_on_the_seed_and_not_on_the_jobs():
 def test_several_jobs_without_joblib_are_refused_before_anything_is_run(monkeypatch):
     monkeypatch.setitem(sys.modules, "joblib", None)
     runs = []
-
-    def mechanism(truth, *, rng):
-        runs.append(truth)
-        return coin(truth, rng)
-
     options = {"epsilon": 1.0, "pairs": [(0, 1)], "trials": 100, "rng": 0}
     with pytest.raises(ModuleNotFoundError, match=r"jobs .* joblib: pip install dpnotes\[audit\]"):
-        report(mechanism, jobs=2, **options)
+        report(runs.append, jobs=2, **options)
     assert not runs
-    assert report(mechanism, jobs=1, **options).pairs
+    assert report(runs.append, jobs=1, **options).pairs
 
 
 def test_a_mechanism_that_lives_in_one_process_is_not_sent_to_several():
@@ -190,9 +164,6 @@ def test_a_mechanism_with_memory_is_built_anew_for_every_run():
 
 
 def test_a_delta_excuses_what_it_allows():
-    def tells_now_and_then(truth, *, rng):
-        return f"it is {truth}" if rng.random() < 0.05 else coin(truth, rng)
-
     options = {"pairs": [(0, 1)], "trials": 4000, "rng": 0}
     assert report(tells_now_and_then, 1.0, **options).verdict == "violated"
     assert report(tells_now_and_then, 1.0, delta=0.05, **options).verdict == "not refuted"
@@ -201,8 +172,6 @@ def test_a_delta_excuses_what_it_allows():
 def test_trials_that_could_not_refute_whatever_happens_are_refused():
     with pytest.raises(ValueError, match="trials must be enough to refute the claim on one of 2 "):
         report(coin, 5.0, [(0, 1)] * 2, trials=100)
-    with pytest.raises(ValueError, match="trials must be enough to certify"):
-        report(coin, 1.0, [(0, 1)], trials=8)
 
 
 # The words.
@@ -213,45 +182,20 @@ def told_apart(mechanism, trials=400, rng=0):
     return report(mechanism, 0.1, [(0, 1)], trials=trials, rng=rng).witness.event
 
 
-@dataclasses.dataclass
-class Answer:
-    text: str
-    value: float
-
-
-def fails(truth):
-    raise KeyError(f"no {truth}")
-
-
-def leaks_in_one(truth, *, rng):
-    noisy = rng.normal(size=4)
-    noisy[2] = truth if rng.random() < 0.3 else noisy[2]
-    return noisy
-
-
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
         (lambda truth: truth, "0"),
-        (lambda truth: float(truth), "0.0"),
         (lambda truth: np.int64(truth), "0"),
         (lambda truth: 0 if truth else np.int64(0), "np.int64(0)"),
-        (lambda truth: "ab"[truth], "'a'"),
         (lambda truth: None if truth else 2**60, "1152921504606846976"),
         (lambda truth: [1, ("a", truth)], "[1, ('a', 0)]"),
         (lambda truth: [truth] * 7, "[0, 0, 0, 0, 0, 0, ...]"),
-        (lambda truth: {"a": truth}, "{'a': 0}"),
-        (lambda truth: {truth}, "{0}"),
         (lambda truth: np.array([truth, 2]), "an array [0, 2]"),
         (lambda truth: np.array([0], [int, np.int8][truth]), "an array [0] of int64"),
-        (
-            lambda truth: np.full((2, 9), truth),
-            "an array [[0, 0, 0, 0, 0, 0, ...], [0, 0, 0, 0, 0, 0, ...]]",
-        ),
         (lambda truth: np.full((2, 1, 1), truth), "an array of shape (2, 1, 1)"),
         (lambda truth: np.array(["ab"[truth]]), "an array ['a'] of <U1"),
-        (lambda truth: Answer("x", truth), "Answer(text='x', value=0)"),
-        (fails, "the exception KeyError: 'no 0'"),
+        (lambda truth: {}[f"no {truth}"], "the exception KeyError: 'no 0'"),
     ],
 )
 def test_an_output_is_named_as_it_was(mechanism, words):
@@ -276,19 +220,21 @@ def test_outputs_of_a_kind_that_tells_are_named_by_examples():
     def another_type(truth, *, rng):
         return rng.normal() if truth else np.float64(rng.normal())
 
-    found = report(another_type, 0.1, [(0, 1), (1, 0)], trials=400, rng=0)
-    for start in ("np.float64(", ""):
-        words = rf"the output is such as {re.escape(start)}-?\d\.\d+"
-        assert any(re.match(words, pair.event) for pair in found.pairs)
+    event = told_apart(another_type)
+    assert re.match(r"the output is such as (np\.float64\()?-?\d\.\d+", event)
 
 
 def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
+    def leaks_in_one(truth, *, rng):
+        noisy = rng.normal(size=4)
+        noisy[2] = truth if rng.random() < 0.3 else noisy[2]
+        return noisy
+
     event = told_apart(lambda truth, *, rng: 3 * truth + rng.normal())
     assert re.fullmatch(r"the output is at (least|most) \d\.\d+", event)
     assert told_apart(hole_in_the_middle, 2000).startswith("the output is from -0.")
     assert "an array [" in told_apart(lambda truth, *, rng: truth + rng.normal(size=1000), 100)
-    event = told_apart(leaks_in_one, 2000)
-    assert event in ("number 2 of the output is 0.0", "number 2 of the output is 1.0")
+    assert re.fullmatch(r"number 2 of the output is [01]\.0", told_apart(leaks_in_one, 2000))
 
 
 def test_what_is_left_is_a_learned_score():
@@ -315,8 +261,7 @@ def test_what_is_said_of_an_event_holds_for_no_output_outside_of_it():
 @pytest.mark.parametrize(
     ("column", "chosen", "words"),
     [
-        ([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], "at most 2"),
-        ([1.0, 2.0, 3.0, 4.0], [0, 1, 1, 1], "at least 2"),
+        ([1.0, 2.0, 3.0], [1, 1, 0], "at most 2"),
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 1, 0], "from 2 to 3"),
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], "2.0 or 4.0"),
         ([0.0, -0.0, 1.0], [0, 1, 0], "-0.0"),
@@ -336,14 +281,11 @@ def test_values_are_put_into_words(column, chosen, words):
         ((np.arange(50), np.arange(50) + (np.arange(50) == 30)), "record 30 is 30 or 31"),
         (([0], [1]), "[0] and [1]"),
         ((np.array(1), np.array(2)), "array(1) and array(2)"),
-        (("a" * 200, "b"), None),
+        ((0, 1, "in my words"), "in my words"),
     ],
 )
 def test_a_pair_without_words_is_told_by_its_difference(pair, words):
-    found = report(lambda data: 0, 1.0, [pair], trials=100, rng=0).witness.difference
-    assert found == words if words else len(found) < 100
-    named = report(lambda data: 0, 1.0, [(*pair, "in my words")], trials=100, rng=0)
-    assert named.witness.difference == "in my words"
+    assert report(lambda data: 0, 1.0, [pair], trials=100, rng=0).witness.difference == words
 
 
 # The object.
@@ -356,35 +298,25 @@ def broken(delta=0.0):
 
 
 def test_the_sentence_has_the_numbers_that_make_the_case():
-    found, pair = broken(), broken().witness
-    words = found.sentence
-    assert str(found) == words
-    assert words.startswith(
-        "Violated: epsilon = 1 lets no event be more than 2.718 times as likely"
-    )
-    for said in (pair.difference, pair.event, f"{pair.hits:,} times in 2,000 runs"):
+    words, pair = str(broken()), broken().witness
+    for said in (
+        "Violated: epsilon = 1 lets no event be more than 2.718 times as likely",
+        *(pair.difference, pair.event, f"{pair.hits:,} times in 2,000 runs"),
+        f"epsilon of at least {pair.lower_bound:.2f}, with confidence 0.95",
+    ):
         assert said in words
-    assert f"epsilon of at least {pair.lower_bound:.2f}, with confidence 0.95" in words
     assert "and a probability of 0.01 besides" in broken(0.01).sentence
     kept = report(count, 1.0, pairs_in_domain([(0,), (1,)]), trials=400, rng=1)
     assert kept.sentence.startswith("Not refuted: no event showed an epsilon above 0.")
-    assert "That is no proof" in kept.sentence
-    assert f"{kept.limit:.2f}" in kept.sentence
+    assert f"{kept.limit:.2f}. That is no proof" in kept.sentence
     assert "exp(800)" in _report._describe_claim(800.0, 0.0)
 
 
-def test_the_table_has_a_row_a_pair_the_worst_first():
-    table = broken().table()
-    assert table.shape == (4, 6)
-    assert table.lower_bound.is_monotonic_decreasing
-    assert table.difference[0] == "record 3 replaced by 1"
-
-
-def test_the_bounds_of_the_table_have_four_decimals_and_are_still_bounds():
+def test_the_table_has_the_worst_pair_first_and_its_bounds_of_four_decimals_are_still_bounds():
     pairs = [broken().witness._replace(lower_bound=b) for b in (3.2e-15, 0.99999, 1.23456789)]
     table = broken()._replace(pairs=tuple(pairs)).table()
     assert table.lower_bound.tolist() == [1.2345, 0.9999, 0.0]
-    assert "e-" not in str(table[["lower_bound"]])
+    assert list(table) == list(broken().witness._fields)
 
 
 def test_a_line_of_the_picture_ends_in_the_grey_just_where_the_claim_is_violated():
