@@ -40,7 +40,7 @@ from dpnotes.private_auc import (
     student_t_scale,
 )
 from dpnotes.private_auc.metrics import METRIC
-from dpnotes.private_auc.noise import laplace_scale, student_t_epsilon
+from dpnotes.private_auc.noise import _laplace_change, student_t_epsilon
 
 METRIC_OF = {release_auc: auc, release_average_precision: average_precision}
 RELEASES = list(METRIC_OF)
@@ -415,16 +415,16 @@ def worst_delta(epsilon, c, beta):
 def test_laplace_noise_has_at_most_the_delta_that_it_states(epsilon, delta):
     steepest = math.log1p(epsilon / max(1.0, -math.log(delta)))
     for beta in (1e-6, 0.5 * steepest):
-        c = laplace_scale(epsilon, delta, beta)
+        c = 1 / _laplace_change(epsilon, delta, beta)
         assert worst_delta(epsilon, c, beta) <= delta * (1 + 1e-6)
     # The theorem of the chapter: l = log(1 / delta), where the first edition had log(2 / delta).
     beta = math.log1p(epsilon / 2 / max(1.0, -math.log(delta)))
-    assert laplace_scale(epsilon, delta, beta) <= 2 / epsilon * (1 + 1e-12)
+    assert _laplace_change(epsilon, delta, beta) >= epsilon / 2 * (1 - 1e-12)
     assert worst_delta(epsilon, 2 / epsilon, beta) <= delta * (1 + 1e-6)
 
 
 def test_laplace_noise_that_is_too_small_spends_more_than_its_delta():
-    c = laplace_scale(1.0, 1e-6, 0.05)
+    c = 1 / _laplace_change(1.0, 1e-6, 0.05)
     assert worst_delta(1.0, 0.6 * c, 0.05) > 1e-6 > worst_delta(1.0, c, 0.05) > 1e-8
     # The beta of the source is too large for a large epsilon.
     found = worst_delta(15.0, 2 / 15, 15 / (2 * math.log(2 / 1e-9)))

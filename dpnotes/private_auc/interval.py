@@ -3,14 +3,15 @@
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from dpnotes._checks import check_integer, check_probability, check_real, require_kind
-from dpnotes.private_auc.metrics import METRIC
+from dpnotes._checks import check_integer, check_probability, require_kind
+from dpnotes.private_auc.metrics import METRIC, check_share
 from dpnotes.private_auc.release import MetricRelease
 
 # Grids for the metric of the sample, in its standard deviations, and for the number of negatives
@@ -92,9 +93,7 @@ def metric_interval(release: MetricRelease, *, at_least: int, confidence: float 
     size = check_integer(
         "at_least", at_least, low=1, high=METRIC[release.metric].largest(release.n)
     )
-    released = check_real(
-        "release.value", release.value, low=0.0, high=1.0, allowed="a number in [0, 1]"
-    )
+    released = check_share("release.value", release.value)
     reach = release.noise.error(size, confidence)
     if reach >= _SAYS_NOTHING:
         warnings.warn(
@@ -124,28 +123,18 @@ _Tail = Callable[[float, float], float]
 
 def _tails(release: MetricRelease, size: int) -> tuple[_Tail, _Tail]:
     """Return the largest probabilities that a release of mean t is at least, at most, a value."""
-    if release.metric == "auc":
-        effective, few = (lambda t: size), None
-    else:
-        effective, few = (lambda t: size / _variance_ratio(t)), _FewNegatives(size)
+    few = None if release.metric == "auc" else _FewNegatives(size)
 
-    def above(t: float, value: float) -> float:
-        at = _places(t, effective(t))
-        chances = _share_at_least(at, t, effective(t))
+    def tail(up: bool, t: float, value: float) -> float:
+        records = size / _variance_ratio(t) if few else size
+        at = _places(t, records)
+        chances = _share_at_least(at, t, records) if up else _share_at_least(1 - at, 1 - t, records)
         if few:
-            chances = np.maximum(chances, few.at_least(at, t))
-        weights = chances - np.append(chances[1:], 0.0)
-        return float(release.noise.tail(value - at, size) @ weights)
+            chances = np.maximum(chances, few.tail(up, t, at))
+        weights = -np.diff(chances, append=0.0) if up else np.diff(chances, prepend=0.0)
+        return float(release.noise.tail(value - at if up else at - value, size) @ weights)
 
-    def below(t: float, value: float) -> float:
-        at = _places(t, effective(t))
-        chances = _share_at_least(1 - at, 1 - t, effective(t))
-        if few:
-            chances = np.maximum(chances, few.at_most(at, t))
-        weights = chances - np.append(0.0, chances[:-1])
-        return float(release.noise.tail(at - value, size) @ weights)
-
-    return above, below
+    return partial(tail, True), partial(tail, False)
 
 
 class _FewNegatives:
@@ -157,20 +146,16 @@ class _FewNegatives:
         sums = special.digamma(size + self.counts + 1) - special.digamma(self.counts + 1)
         self.precisions = 1 - self.counts / size * sums
 
-    def at_least(self, at: NDArray, t: float) -> NDArray:
-        """Return the probability that a sample of mean t is at least `at`."""
-        mean, seen = _mean_count(t, self.size), self._seen(at)
-        return np.where(at > self.precisions[-1], special.gammaincc(seen + 1, mean), 0.0)
-
-    def at_most(self, at: NDArray, t: float) -> NDArray:
-        """Return the probability that a sample of mean t is at most `at`."""
-        mean, seen = _mean_count(t, self.size), self._seen(at)
-        chances = special.gammainc(np.maximum(seen, 1e-300), mean)
-        return np.where(at > self.precisions[-1], np.where(seen > 0, chances, 1.0), 0.0)
-
-    def _seen(self, at: NDArray) -> NDArray:
-        """Return the number of negatives that gives an average precision."""
-        return np.interp(at, self.precisions[::-1], self.counts[::-1])
+    def tail(self, up: bool, t: float, at: NDArray) -> NDArray:
+        """Return the probability that a sample of mean t is at least `at`, or at most."""
+        mean = _mean_count(t, self.size)
+        # The number of negatives that gives this average precision.
+        seen = np.interp(at, self.precisions[::-1], self.counts[::-1])
+        if up:
+            chances = special.gammaincc(seen + 1, mean)
+        else:
+            chances = np.where(seen > 0, special.gammainc(np.maximum(seen, 1e-300), mean), 1.0)
+        return np.where(at > self.precisions[-1], chances, 0.0)
 
 
 def _places(t: float, size: float) -> NDArray:

@@ -316,7 +316,7 @@ def binormal_roc(auc: float, false_positive_rate: ArrayLike) -> NDArray[np.float
     >>> binormal_roc(0.8, [0.0, 0.1, 0.5, 1.0]).round(4)
     array([0.    , 0.4636, 0.883 , 1.    ])
     """
-    auc = check_real("auc", auc, low=0.0, high=1.0, allowed="a number in [0, 1]")
+    auc = check_share("auc", auc)
     rate = check_doubles("false_positive_rate", false_positive_rate)
     if np.any((rate < 0) | (rate > 1)):
         raise ValueError("false_positive_rate must be in [0, 1]")
@@ -365,9 +365,7 @@ def reidentify_label(
     0
     """
     positives, negatives = split_scores(known_labels, known_scores, "known_labels", "known_scores")
-    published = check_real(
-        "published_auc", published_auc, low=0.0, high=1.0, allowed="a number in [0, 1]"
-    )
+    published = check_share("published_auc", published_auc)
     candidates = _candidates(positives, negatives)
     if decimals is not None:
         decimals = check_integer("decimals", decimals, low=0)
@@ -393,6 +391,10 @@ def _candidates(positives: NDArray, negatives: NDArray) -> list[NDArray]:
 
 def check_size(name: str, value: int) -> int:
     return check_integer(name, value, low=0, high=MOST_RECORDS)
+
+
+def check_share(name: str, value: float) -> float:
+    return check_real(name, value, low=0.0, high=1.0, allowed="a number in [0, 1]")
 
 
 def check_classes(name: str, values: ArrayLike) -> NDArray:

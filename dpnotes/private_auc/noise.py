@@ -235,43 +235,6 @@ def _exact_distance(apart_squared: Fraction, low: Fraction, high: Fraction) -> f
     return 2 * math.log(2) + logarithm if logarithm > 0 else 2 * math.exp(logarithm / 2)
 
 
-def laplace_scale(epsilon: float, delta: float, beta: float) -> float:
-    """Return the factor by which Laplace noise must exceed the smooth sensitivity.
-
-    Parameters
-    ----------
-    epsilon : float
-        The privacy cost, at least 1e-9 and finite.
-    delta : float
-        The probability of a larger loss, strictly between 0 and 1.
-    beta : float
-        The rate of the smooth sensitivity; positive, and small enough for a finite scale to exist.
-
-    Returns
-    -------
-    float
-        A scale of the noise, in smooth sensitivities, that is (epsilon, delta)-private.
-
-    Notes
-    -----
-    With l = log(1 / delta) it is one over the smallest of epsilon, e^beta (epsilon - beta) and
-    epsilon + beta - l (e^beta - 1). At beta = log(1 + epsilon / (2 max(1, l))) it is at most
-    2 / epsilon. The proof bounds the probability of a loss above epsilon, which is more than delta
-    requires, so a slightly smaller scale would do.
-
-    Examples
-    --------
-    >>> round(laplace_scale(1.0, 1e-6, 0.01), 3)
-    1.148
-    """
-    epsilon, beta = _check_epsilon(epsilon), check_epsilon(beta, "beta")
-    delta = check_probability("delta", delta)
-    change = _laplace_change(min(epsilon, _NOISELESS_EPSILON), delta, min(beta, 64.0))
-    if change <= 0:
-        raise ValueError(f"beta must be smaller at this epsilon and delta, got {beta}")
-    return 1 / change
-
-
 def _less(epsilon: float, slope: float) -> float:
     """Return epsilon minus the headroom for rounding in the log of the scale ratio."""
     return epsilon - max(epsilon * _SHORTAGE, slope * _ROUNDING)
@@ -290,7 +253,13 @@ def _student_t_change(epsilon: float, degrees: int, rate: float) -> float:
 
 
 def _laplace_change(epsilon: float, delta: float, rate: float) -> float:
-    """Return the same for Laplace noise, whose loss exceeds epsilon with probability delta."""
+    """Return the same for Laplace noise, whose loss exceeds epsilon with probability delta.
+
+    With l = log(1 / delta) it is the smallest of epsilon, e^rate (epsilon - rate) and
+    epsilon + rate - l (e^rate - 1). At rate = log(1 + epsilon / (2 max(1, l))) it is at least
+    epsilon / 2. The proof bounds the probability of a loss above epsilon, which is more than delta
+    requires, so values slightly further apart would do.
+    """
     wider = math.exp(rate) * (epsilon - rate)
     narrower = epsilon + rate + math.log(delta) * math.expm1(rate)
     return max(min(epsilon, wider, narrower), 0.0)
@@ -439,8 +408,9 @@ class MetricNoise:
         """
         size = max(check_integer("size", size, low=0, high=MOST_RECORDS), 1)
         if self.calibration == "nissim":
-            epsilon = min(self.epsilon, _NOISELESS_EPSILON)
-            return 6 / epsilon * discounted(size, self.epsilon / 6, self.metric)
+            beta = self.epsilon / 6
+            factor = cauchy_scale(self.epsilon, beta, calibration="nissim")
+            return factor * discounted(size, beta, self.metric)
         blocks = _smallest_scales(self, (size - 1).bit_length())
         start, scale, rate = blocks[bisect_right(blocks, size, key=itemgetter(0)) - 1]
         return scale * math.exp(-rate * (size - start))

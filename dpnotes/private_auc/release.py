@@ -53,11 +53,10 @@ class MetricRelease(Release):
     def __post_init__(self) -> None:
         """Check every field, and keep plain numbers."""
         Release.__post_init__(self)
-        n = check_integer("n", self.n, low=1, high=MOST_RECORDS)
+        object.__setattr__(self, "n", check_integer("n", self.n, low=1, high=MOST_RECORDS))
         require_kind("noise", self.noise, MetricNoise, "a MetricNoise")
-        object.__setattr__(self, "n", n)
         if self.guess is not None:
-            guess = check_integer("guess", self.guess, low=1, high=n)
+            guess = check_integer("guess", self.guess, low=1, high=self.n)
             object.__setattr__(self, "guess", guess)
 
     @property
