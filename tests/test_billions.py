@@ -1,6 +1,5 @@
 """Reports by the billion: blocks that come out alike, counts that add up, a run that is killed."""
 
-import json
 import os
 import signal
 import subprocess
@@ -14,27 +13,14 @@ import pytest
 
 pytest.importorskip("torch")
 
+from long_runs import read_document, start
+
 from dpnotes import randomized_response, unary_encoding
-from dpnotes.datasets import _gather, load_results
+from dpnotes.datasets import load_results
 from dpnotes.experiments import billions
 from dpnotes.experiments.billions import EPSILON, MECHANISMS, SEED, Block
 
 ROOT = Path(__file__).parents[1]
-SMALL = ("--people", "40000", "--block", "10000")
-
-
-def run(*words):
-    return billions.main([str(word) for word in words])
-
-
-def document(path):
-    return _gather(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
-
-
-def counts(path):
-    return {
-        (row["mechanism"], row["categories"]): row for row in billions.summarize(document(path))
-    }
 
 
 @pytest.fixture
@@ -42,9 +28,18 @@ def out(tmp_path):
     return tmp_path / "results.jsonl"
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "reports"
+def run(out, *words):
+    where = ("--out", out, "--folder", out.parent / "reports")
+    return start("billions", *where, "--people", 40_000, "--block", 10_000, *words)
+
+
+def add_up(out):
+    return {row["mechanism"]: row for row in billions.summarize(read_document(out))}
+
+
+def list_files(out):
+    """Return when each file of reports was written."""
+    return {path: path.stat().st_mtime_ns for path in sorted(out.parent.rglob("*.npy"))}
 
 
 # A block.
@@ -85,124 +80,109 @@ def test_packed_bits_are_counted_as_the_bits_that_they_hold(categories):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_collecting_takes_the_memory_of_a_block_however_many_there_are(folder, mechanism):
+def test_collecting_takes_the_memory_of_a_block_however_many_there_are(tmp_path, mechanism):
     blocks = [Block(mechanism, 16, number, 50_000) for number in range(12)]
-    for block in blocks:
-        billions.write(billions.path_of(folder, block), block)
+    files = [(billions.path_of(tmp_path, block), block) for block in blocks]
+    for file in files:
+        billions.write(*file)
 
-    def peak(blocks):
+    def peak(files):
         tracemalloc.start()
-        total = sum(
-            sum(billions.count(billions.path_of(folder, block), block)["counts"])
-            for block in blocks
-        )
+        assert sum(sum(billions.count(*file)["counts"]) for file in files) > 0
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert total > 0
         return found
 
-    peak(blocks[:1])
-    assert peak(blocks) < 1.2 * peak(blocks[:2])
+    peak(files[:1])
+    assert peak(files) < 1.2 * peak(files[:2])
     # And that is the block, its bits and two kinds of counts: not the reports of everybody.
-    assert peak(blocks) < 25 * 50_000
+    assert peak(files) < 25 * 50_000
 
 
 # The run.
 
 
 @pytest.mark.parametrize("categories", [2, 16])
-def test_the_counts_of_blocks_are_those_of_all_reports_in_one_pass(out, folder, categories):
-    assert run("--out", out, "--folder", folder, *SMALL, "--categories", categories) == 0
-    found = counts(out)
+def test_the_counts_of_blocks_are_those_of_all_reports_in_one_pass(out, categories):
+    assert run(out, "--categories", categories) == 0
+    direct, unary = add_up(out).values()
     blocks = [Block("randomized response", categories, number, 10_000) for number in range(4)]
     truths, reports = map(np.concatenate, zip(*map(billions.draw, blocks), strict=True))
-    direct = found["randomized response", categories]
     assert direct["people"] == 40_000
     assert direct["truth"] == np.bincount(truths, minlength=categories).tolist()
-    assert direct["estimate"] == pytest.approx(
-        randomized_response.estimate(reports, EPSILON, categories=categories)
-    )
+    expected = randomized_response.estimate(reports, EPSILON, categories=categories)
+    assert direct["estimate"] == pytest.approx(expected)
     bits = [billions.draw(block._replace(mechanism="unary encoding"))[1] for block in blocks]
     bits = np.unpackbits(np.concatenate(bits), axis=1, count=categories)
-    p, q = unary_encoding.probabilities(EPSILON)
-    unary = found["unary encoding", categories]
     assert unary["counts"] == bits.sum(axis=0).tolist()
-    assert unary["estimate"] == pytest.approx(unary_encoding.aggregate(bits, p, q))
-    for row in found.values():
-        assert np.abs(row["deviations"]).max() < 5
+    expected = unary_encoding.aggregate(bits, *unary_encoding.probabilities(EPSILON))
+    assert unary["estimate"] == pytest.approx(expected)
+    assert np.abs([direct["deviations"], unary["deviations"]]).max() < 5
 
 
-def test_a_second_start_writes_nothing_and_more_people_only_what_is_new(out, folder):
-    run("--out", out, "--folder", folder, *SMALL)
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.npy")}
-    lines = out.read_bytes()
-    assert run("--out", out, "--folder", folder, *SMALL) == 0
+def test_a_second_start_writes_nothing_and_more_people_only_what_is_new(out):
+    run(out)
+    lines, before = out.read_bytes(), list_files(out)
+    assert run(out) == 0
     assert out.read_bytes() == lines
-    assert run("--out", out, "--folder", folder, "--people", 60_000, "--block", 10_000) == 0
-    after = {path: path.stat().st_mtime_ns for path in folder.rglob("*.npy")}
-    assert len(before) == 8
-    assert len(after) == 12
+    assert run(out, "--people", 60_000) == 0
+    after = list_files(out)
+    assert (len(before), len(after)) == (8, 12)
     assert before.items() <= after.items()
 
 
-def finished(path):
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return sum('"unit"' in line for line in text.split("\n")[:-1])
+def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_counts(tmp_path):
+    def count_lines():
+        return out.read_bytes().count(b'"unit"') if out.exists() else 0
 
-
-def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_counts(out, folder, tmp_path):
-    words = ["--people", "1600000", "--block", "100000", "--mechanism", "unary encoding"]
+    out, whole = tmp_path / "killed" / "results.jsonl", tmp_path / "whole" / "results.jsonl"
+    words = ["--people", "800000", "--block", "50000"]
     command = [sys.executable, "-m", "dpnotes.experiments.billions", "--out", out, *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([*command, "--folder", folder], env=environment)
+    process = subprocess.Popen([*command, "--folder", out.parent / "reports"], env=environment)
     limit = time.monotonic() + 120
-    while finished(out) < 3 and process.poll() is None and time.monotonic() < limit:
+    while count_lines() < 3 and process.poll() is None and time.monotonic() < limit:
         time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     assert process.wait() == -signal.SIGKILL
-    done = finished(out)
-    assert 3 <= done < 16
-    kept = {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*.npy"))[:done]}
-    assert run("--out", out, "--folder", folder, *words) == 0
+    assert 3 <= count_lines() < 32
+    kept = dict([*list_files(out).items()][: count_lines()])
+    assert run(out, *words) == run(whole, *words) == 0
     # What was finished was not written again.
-    assert kept == {path: path.stat().st_mtime_ns for path in kept}
-    whole = tmp_path / "whole.jsonl"
-    run("--out", whole, "--folder", tmp_path / "others", *words)
-    for name in ("truth", "counts", "bytes", "blocks", "estimate"):
-        [(one, other)] = zip(*(counts(path).values() for path in (out, whole)), strict=True)
-        assert one[name] == other[name]
-    files = [sorted(place.rglob("*.npy")) for place in (folder, tmp_path / "others")]
-    for one, other in zip(*files, strict=True):
+    assert kept.items() <= list_files(out).items()
+    for one, other in zip(add_up(out).values(), add_up(whole).values(), strict=True):
+        for name in ("truth", "counts", "bytes", "blocks", "estimate"):
+            assert one[name] == other[name]
+    for one, other in zip(list_files(out), list_files(whole), strict=True):
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_pass_over_all_files_finds_the_counts_of_the_blocks_with_any_workers(out, folder):
-    run("--out", out, "--folder", folder, *SMALL)
-    expected = counts(out)
+def test_a_pass_over_all_files_finds_the_counts_of_the_blocks_with_any_workers(out):
+    run(out)
+    expected = add_up(out)
     for workers in (1, 2):
-        run("--out", out, "--folder", folder, *SMALL, "--collect", "--workers", workers)
-    passes = [unit for unit in document(out)["units"] if unit["block"] == "all"]
+        run(out, "--collect", "--workers", workers)
+    passes = [unit for unit in read_document(out)["units"] if unit["block"] == "all"]
     assert [unit["workers"] for unit in passes] == [1, 1, 2, 2]
     for unit in passes:
-        [row] = unit["runs"]
-        whole = expected[unit["mechanism"], 16]
+        [row], whole = unit["runs"], expected[unit["mechanism"]]
         assert (row["counts"], row["bytes"]) == (whole["counts"], whole["bytes"])
         assert min(row["seconds"], row["most_mb"]) > 0
     # Passes are no blocks, and are not added up with them.
-    assert counts(out) == expected
+    assert add_up(out) == expected
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--people", 15, "--block", 10), "--people must be a multiple of --block, 10, got 15"),
-        ((*SMALL, "--categories", 257), "--categories must be from 2 to 256, got 257"),
-        ((*SMALL, "--categories", 1), "--categories must be from 2 to 256, got 1"),
-        ((*SMALL, "--collect"), "lacks 4 of 4 blocks: write them first"),
+        (("--block", 15_000), "--people must be a multiple of --block, 15000, got 40000"),
+        (("--categories", 257), "--categories must be from 2 to 256, got 257"),
+        (("--categories", 1), "--categories must be from 2 to 256, got 1"),
+        (("--collect",), "lacks 4 of 4 blocks: write them first"),
     ],
 )
-def test_what_cannot_be_run_is_said_in_a_line(out, folder, capsys, words, message):
-    assert run("--out", out, "--folder", folder, *words) == 1
+def test_what_cannot_be_run_is_said_in_a_line(out, capsys, words, message):
+    assert run(out, *words) == 1
     assert message in capsys.readouterr().err
 
 

@@ -14,18 +14,22 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from long_runs import read_lines, start  # noqa: E402
+
 from dpnotes import datasets  # noqa: E402
 from dpnotes.audit import pairs_by_replacement, report  # noqa: E402
 from dpnotes.experiments import _run  # noqa: E402
 from dpnotes.experiments._run import RunError, Unit  # noqa: E402
 
-HEAD = {"experiment": "toy", "cut": None}
+RESULTS = datasets._SHIPPED / "results"
 
 
 def learn(seed):
@@ -41,10 +45,9 @@ def learn(seed):
 
 
 def list_units(chosen, shared):
-    names = list(chosen.names)
-    setup = {"epochs": chosen.epochs, "names": names}
-    rows = [{"name": name} for name in names]
-    return [Unit({"seed": seed}, setup, rows) for seed in range(chosen.seeds or 5)]
+    setup = {"epochs": chosen.epochs, "names": [*chosen.names]}
+    rows = [{"name": name} for name in chosen.names]
+    return [Unit({"seed": seed}, setup, rows) for seed in range(min(5, chosen.seeds))]
 
 
 def measure(unit, chosen, basis):
@@ -66,33 +69,28 @@ def add_options(parser):
     parser.add_argument("--once", action="store_true")
 
 
-TOY = _run.Experiment(
-    "toy",
-    "Learn a little.",
+# What `main` finds by this name.
+TOY = sys.modules["dpnotes.experiments.toy"] = SimpleNamespace(
+    __name__="dpnotes.experiments.toy",
+    __doc__="Learn a little.",
+    DATA="waves",
+    CUT="half",
+    LISTS=(("names", "name"),),
     add_options=add_options,
-    head=lambda chosen: {"cut": "half" if chosen.small else None},
     list_units=list_units,
-    measure=measure,
+    measure_unit=measure,
     prepare=lambda chosen, shared: ({"prepared": True}, 0.5),
-    lists=(("names", "name"),),
 )
-
-
-def run(*words, experiment=TOY):
-    return _run.main(experiment, [str(word) for word in words])
-
-
-def read(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+run = partial(start, "toy")
 
 
 def seeds(path):
-    return [line["unit"]["seed"] for line in read(path) if "unit" in line]
+    return [line["unit"]["seed"] for line in read_lines(path) if "unit" in line]
 
 
 def measured(path):
     """Return all that a file says, but when and where."""
-    kept = [{k: v for k, v in line.items() if k != "provenance"} for line in read(path)]
+    kept = [{k: v for k, v in line.items() if k != "provenance"} for line in read_lines(path)]
     return sorted(kept, key=lambda line: line.get("unit", {}).get("seed", -1))
 
 
@@ -113,44 +111,50 @@ def alone(tmp_path_factory):
 
 
 def test_a_unit_is_a_line_that_looks_like_the_recorded_ones(alone):
-    head, prepared, first, *_ = read(alone)
-    assert (head, prepared) == (HEAD, {"experiment": "toy", "prepared": True})
+    head, prepared, first, *_ = read_lines(alone)
+    assert head == {"experiment": "toy", "cut": None, "data": "waves"}
+    assert prepared == {"experiment": "toy", "prepared": True}
     assert first["unit"] == {"seed": 0}
     assert first["setup"] == {"epochs": 1, "names": ["a"]}
     assert first["runs"] == [{"name": "a", "learned": learn(0), "basis": 0.5}]
     for name in ("symmetric_loss", "ten_classes", "billions"):
-        recorded = read(datasets._SHIPPED / "results" / f"{name}.jsonl")[1]
+        recorded = read_lines(RESULTS / f"{name}.jsonl")[1]
         assert list(first) == list(recorded)
         assert list(first["provenance"]) == list(recorded["provenance"])
     assert seeds(alone) == [0, 1, 2, 3, 4]
 
 
-def test_a_second_start_does_nothing_and_prepares_nothing(alone, capsys):
-    def fail(*_):
-        raise RunError("it was asked to")
+@pytest.mark.parametrize("name", ["pate", "symmetric_loss", "ten_classes", "billions"])
+def test_the_committed_results_are_all_of_the_grid_that_they_name(name):
+    experiment = import_module(f"dpnotes.experiments.{name}")
+    lines = read_lines(RESULTS / f"{name}.jsonl")
+    cut = experiment.CUT if lines[0]["cut"] else None
+    assert lines[0] == {"experiment": name, "cut": cut, "data": experiment.DATA}
+    words = ["--out", "x", *["--small"] * bool(cut)]
+    chosen = _run.make_parser(experiment).parse_args(words)
+    assert _run.list_lacking(experiment, chosen, lines) == []
 
+
+def test_a_second_start_does_nothing_and_prepares_nothing(alone, capsys, monkeypatch):
     before = alone.read_bytes()
-    assert run("--out", alone, experiment=TOY._replace(prepare=fail)) == 0
+    monkeypatch.setattr(TOY, "prepare", None)
+    assert run("--out", alone) == 0
     assert alone.read_bytes() == before
     assert capsys.readouterr().err == ""
 
 
 def test_rows_that_are_new_are_measured_alone_and_the_old_lines_stay(out):
-    run("--out", out, "--seeds", 2, "--names", "ab")
-    before = out.read_bytes()
-    run("--out", out, "--seeds", 2, "--names", "abc")
-    assert out.read_bytes().startswith(before)
-    added = read(out)[4:]
-    assert [line["unit"]["seed"] for line in added] == [0, 1]
-    assert {line["setup"]["names"][0] for line in added} == {"c"}
-    assert [[row["name"] for row in line["runs"]] for line in added] == [["c"], ["c"]]
-
-
-def test_units_of_another_set_up_stand_beside_the_old_ones(out):
-    for epochs in (1, 2, 1):
-        run("--out", out, "--seeds", 2, "--epochs", epochs)
-    found = [(line["unit"]["seed"], line["setup"]["epochs"]) for line in read(out)[2:]]
-    assert found == [(0, 1), (1, 1), (0, 2), (1, 2)]
+    for more in (["--names=ab"], ["--names=abc"], ["--names=abc", "--epochs=2"], ["--names=abc"]):
+        before = out.read_bytes() if out.exists() else b""
+        run("--out", out, "--seeds", 2, *more)
+        assert out.read_bytes().startswith(before)
+    # Units of another set-up stand beside the old ones.
+    found = [(line["unit"]["seed"], line["setup"]) for line in read_lines(out)[2:]]
+    setups = [(1, "ab"), (1, "c"), (2, "abc")]
+    expected = [{"epochs": epochs, "names": [*names]} for epochs, names in setups]
+    assert found == [(seed, setup) for setup in expected for seed in (0, 1)]
+    for line in read_lines(out)[2:]:
+        assert [row["name"] for row in line["runs"]] == line["setup"]["names"]
 
 
 def test_a_unit_that_fails_is_told_and_costs_no_other(alone, out, capsys):
@@ -164,43 +168,35 @@ def test_a_unit_that_fails_is_told_and_costs_no_other(alone, out, capsys):
     assert measured(out) == measured(alone)
 
 
-def test_a_number_that_is_none_is_not_written(out):
-    broken = TOY._replace(measure=lambda *_: [{"name": "a", "learned": float("nan")}])
+def test_a_number_that_is_none_is_not_written(out, monkeypatch):
+    monkeypatch.setattr(TOY, "measure_unit", lambda *_: [{"name": "a", "learned": float("nan")}])
     with pytest.raises(ValueError, match="not JSON compliant"):
-        run("--out", out, experiment=broken)
+        run("--out", out)
     assert seeds(out) == []
 
 
 # What is cut off, and what is damaged.
 
 
-@pytest.mark.parametrize("length", [1, 100, -2])
+@pytest.mark.parametrize("length", [1, 100, -2, -1])
 def test_a_last_line_that_was_cut_off_is_measured_again(alone, out, capsys, length):
-    lines = alone.read_bytes().splitlines(keepends=True)
+    *lines, last = alone.read_bytes().splitlines(keepends=True)
     out.parent.mkdir()
-    out.write_bytes(b"".join(lines[:-1]) + lines[-1][:length])
-    assert run("--out", out, "--check") == 1
-    assert capsys.readouterr().out == f"{out} lacks 1 units\nseed 4\n"
+    out.write_bytes(b"".join(lines) + last[:length])
     assert run("--out", out) == 0
-    assert "the last line was cut off; its unit is measured again" in capsys.readouterr().err
-    assert out.read_bytes().startswith(b"".join(lines[:-1]))
     assert measured(out) == measured(alone)
-
-
-def test_a_last_line_that_lacks_its_end_alone_is_kept(alone, out):
-    out.parent.mkdir()
-    out.write_bytes(alone.read_bytes()[:-1])
-    assert run("--out", out, "--seeds", 6) == 0
-    assert seeds(out) == [0, 1, 2, 3, 4, 5]
+    # One that lacks its end alone is kept, and ended.
+    assert ("cut off; its unit is measured again" in capsys.readouterr().err) == (length != -1)
+    assert out.read_bytes().endswith(last if length == -1 else b"\n")
 
 
 @pytest.mark.parametrize(
     "damaged", [b"{", b"null", b"[1]", b"\xff\xfe", b'{"a": 1} {"a": 1}', b'{"experiment": "b"}']
 )
 def test_a_damaged_line_is_refused_with_its_number(alone, out, capsys, damaged):
-    lines = alone.read_bytes().splitlines(keepends=True)
+    first, *lines = alone.read_bytes().splitlines(keepends=True)
     out.parent.mkdir()
-    out.write_bytes(b"".join([lines[0], damaged + b"\n", *lines[1:]]))
+    out.write_bytes(b"".join([first, damaged + b"\n", *lines]))
     before = out.read_bytes()
     assert run("--out", out) == 1
     assert "results.jsonl, line 2: " in capsys.readouterr().err
@@ -217,15 +213,9 @@ def test_machines_measure_a_part_each_into_files_that_are_read_as_one(alone, out
         run("--out", folder / f"toy-{number}.jsonl", "--part", f"{number}/2")
     assert [seeds(folder / f"toy-{number}.jsonl") for number in (1, 2)] == [[0, 2, 4], [1, 3]]
     joined = datasets.load_results("toy")
-    (folder / "toy.jsonl").write_bytes(alone.read_bytes())
-    for path in folder.glob("toy-*"):
-        path.rename(folder / "other")
-    whole = datasets.load_results("toy")
-    for document in (joined, whole):
-        document["units"].sort(key=lambda unit: unit["seed"])
-        for unit in document["units"]:
-            del unit["provenance"]
-    assert joined == whole
+    found = {unit["seed"]: unit["runs"] for unit in joined["units"]}
+    assert found == {line["unit"]["seed"]: line["runs"] for line in read_lines(alone)[2:]}
+    assert (joined["data"], joined["prepared"]) == ("waves", True)
     run("--small", "--out", folder / "toy-3.jsonl")
     with pytest.raises(ValueError, match="the files must agree in what all units share"):
         datasets.load_results("toy")
@@ -241,9 +231,8 @@ def test_a_cut_is_never_mixed_with_the_whole(alone, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        *(f"--part={part}" for part in ("0/2", "3/2", "1", "a/b", "-1/2", "1/2/3")),
-        *(f"--seeds={count}" for count in ("0", "-1", "1.5")),
-        *("--jobs=0", "--device=cuda:99", "--device=abacus"),
+        *(f"--part={part}" for part in ("0/2", "3/2", "1", "a/b")),
+        *("--seeds=0", "--seeds=1.5", "--jobs=0", "--device=cuda:99", "--device=abacus"),
     ],
 )
 def test_words_that_mean_nothing_are_refused_before_anything_is_done(out, words):
@@ -253,24 +242,26 @@ def test_words_that_mean_nothing_are_refused_before_anything_is_done(out, words)
     assert not out.parent.exists()
 
 
-def test_images_of_one_file_are_read_and_a_file_that_holds_none_is_refused(tmp_path):
+def test_images_of_a_file_are_read_and_what_is_damaged_or_of_other_classes_is_refused(tmp_path):
     path = tmp_path / "images.npz"
-    parts = {name: np.full(2, 7) for name in datasets.ImageData._fields}
+    parts = {name: np.arange(10) for name in datasets.ImageData._fields}
     np.savez(path, **parts)
-    assert _run.read_images(path).y_test.tolist() == [7, 7]
+    assert _run.load_images("mnist", str(path)).y_test.tolist() == [*range(10)]
+    with pytest.raises(RunError, match=r"path must hold the classes \[0, 7\] of cifar10, got "):
+        _run.load_images("cifar10", str(path), (0, 7))
     whole = path.read_bytes()
     np.savez(path, **{**parts, "x_train": np.array([print], dtype=object)})
-    for content in (path.read_bytes(), whole[:100], b"", b"text"):
-        path.write_bytes(content)
-        with pytest.raises(RunError, match=r"images\.npz must be an archive with x_train"):
-            _run.read_images(path)
+    for number, content in enumerate((path.read_bytes(), whole[:100], b"")):
+        damaged = tmp_path / f"{number}.npz"
+        damaged.write_bytes(content)
+        with pytest.raises(RunError, match=r"\.npz must be an archive with x_train"):
+            _run.load_images("mnist", str(damaged))
 
 
-def test_what_stops_every_unit_is_said_in_a_line(out, capsys):
-    def absent(*_):
-        raise datasets.DatasetUnavailable("fetch it with ...")
-
-    assert run("--out", out, experiment=TOY._replace(measure=absent)) == 1
+def test_what_stops_every_unit_is_said_in_a_line(out, capsys, monkeypatch):
+    absent = Mock(side_effect=datasets.DatasetUnavailable("fetch it with ..."))
+    monkeypatch.setattr(TOY, "measure_unit", absent)
+    assert run("--out", out) == 1
     assert capsys.readouterr().err.endswith(".toy: fetch it with ...\n")
 
 
@@ -279,7 +270,7 @@ def test_an_experiment_that_is_started_as_a_script_has_names_that_workers_know(o
     code = f"""
 import runpy, sys
 from dpnotes.experiments import _run
-_run._measure = lambda experiment, chosen: print(experiment.measure.__module__)
+_run._measure = lambda experiment, chosen: print(experiment.measure_unit.__module__)
 sys.argv = ["x", "--out", {str(out)!r}]
 runpy.run_module("dpnotes.experiments.pate", run_name="__main__")
 """
@@ -348,20 +339,21 @@ def test_a_unit_that_kills_each_worker_is_named_and_costs_no_other(out, capfd):
     assert sorted(seeds(out)) == [0, 1, 3, 4]
 
 
-def sleep(unit, chosen, basis):
-    if unit.key["seed"] > 1:
-        time.sleep(600)
+def measure_two(unit, chosen, basis):
+    time.sleep(600 if unit.key["seed"] > 1 else 0)
     return measure(unit, chosen, basis)
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_scheduler_that_goes_away_leaves_a_file_that_a_second_start_completes(alone, out):
+def test_a_scheduler_that_goes_away_leaves_a_file_that_a_second_start_completes(
+    alone, out, monkeypatch
+):
     done = []
-    with cluster() as started:
+    with cluster() as started, monkeypatch.context() as patch:
+        patch.setattr(TOY, "measure_unit", measure_two)
         words = ("--out", out, "--scheduler", started.scheduler_address)
-        slow = TOY._replace(measure=sleep)
-        thread = threading.Thread(target=lambda: done.append(run(*words, experiment=slow)))
+        thread = threading.Thread(target=lambda: done.append(run(*words)))
         thread.start()
         end = time.monotonic() + 60
         while not out.exists() or len(seeds(out)) < 2:
@@ -394,20 +386,14 @@ def test_each_command_of_the_page_on_clusters_has_the_options_that_it_names():
 
     page = Path(__file__).parents[1] / "book" / "use" / "cluster.ipynb"
     cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells)
-    start = re.compile(
-        r"(dask (?:scheduler|worker)|python -m dpnotes\.experiments\.\w+)( [^&;\n]*)"
-    )
-    found = [
-        match.groups()
-        for match in start.finditer("\n".join(re.findall(r"```sh(.*?)```", text, re.S)))
-    ]
+    shell = re.findall(r"```sh(.*?)```", "".join("".join(cell["source"]) for cell in cells), re.S)
+    start = r"(dask (?:scheduler|worker)|python -m (dpnotes\.experiments\.\w+))( [^&;\n]*)"
+    found = re.findall(start, "".join(shell))
     assert len(found) == 16
-    for command, options in found:
+    for command, module, options in found:
         words = ["cpu" if word == "cuda" else word for word in shlex.split(options)]
-        if command.startswith("python"):
-            module = import_module(command.split()[-1])
-            chosen = _run.make_parser(module.EXPERIMENT).parse_args(words)
+        if module:
+            chosen = _run.make_parser(import_module(module)).parse_args(words)
             assert chosen.scheduler.startswith("tcp://")
             continue
         main = {"scheduler": dask_scheduler, "worker": dask_worker}[command.split()[-1]].main

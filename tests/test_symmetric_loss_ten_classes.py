@@ -1,6 +1,5 @@
 """The experiment with ten classes, on a small grid and on noise that has the shape of images."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from long_runs import read_document, start  # noqa: E402
+
 from dpnotes import datasets, randomized_response, training  # noqa: E402
-from dpnotes.experiments import _digits  # noqa: E402
+from dpnotes.experiments import _digits, _run  # noqa: E402
 from dpnotes.experiments import ten_classes as experiment  # noqa: E402
 from dpnotes.experiments.ten_classes import (  # noqa: E402
     CORRECTED,
@@ -21,7 +22,7 @@ from dpnotes.experiments.ten_classes import (  # noqa: E402
     measure,
 )
 
-BRIEF = training.Schedule(epochs=2, batch_size=20, evaluate_after=(1,))
+BRIEF = training.Schedule(epochs=2, batch_size=20, evaluate_after=(1, 2))
 PLAN = Plan(
     BRIEF,
     losses=("absolute error", "cross entropy", CORRECTED),
@@ -32,28 +33,25 @@ PLAN = Plan(
 )
 
 
-def noise(n=100, *, tests=50):
+def noise(n=100, tests=50):
     """Return images of ten kinds that differ in brightness alone."""
-    rng = np.random.default_rng(0)
-    labels = [(np.arange(size) % 10).astype(np.uint8) for size in (n, tests)]
-    pixels = [
-        (20 * y[:, None, None, None] + rng.integers(60, size=(len(y), 12, 12, 3))).astype(np.uint8)
-        for y in labels
-    ]
-    return datasets.ImageData(pixels[0], labels[0], pixels[1], labels[1])
+    rng, found = np.random.default_rng(0), []
+    for size in (n, tests):
+        y = (np.arange(size) % 10).astype(np.uint8)
+        x = 20 * y[:, None, None, None] + rng.integers(60, size=(size, 12, 12, 3))
+        found += [x.astype(np.uint8), y]
+    return datasets.ImageData(*found)
 
 
-def test_every_combination_is_run_and_neighbours_with_one_loss_are_computed_together():
-    runs = list_runs(PLAN)
-    assert len(runs) == len(set(runs)) == 12
-    slow = [run for run in runs if run.learning_rate == 0.001]
-    groups = experiment._risks(slow)
-    assert [number for _, number in groups] == [2, 2, 1, 1]
-    losses = [risk.keywords["loss"] for risk, _ in groups]
-    assert losses[:2] == [LOSSES["absolute error"], LOSSES["cross entropy"]]
+def test_a_correction_is_that_of_ten_answers_and_one_loss_is_computed_together():
+    corrected, clean = (experiment._make_risk(CORRECTED, epsilon) for epsilon in (2.0, None))
     keep = randomized_response.keep_probability(2.0, 10)
-    assert losses[2].keywords == {"keep_probability": keep}
-    assert losses[3] is LOSSES["cross entropy"]
+    assert corrected.keywords["loss"].keywords == {"keep_probability": keep}
+    assert clean.keywords["loss"] is LOSSES["cross entropy"]
+    plain = experiment._make_risk("absolute error", None)
+    assert plain.keywords["loss"] is LOSSES["absolute error"]
+    assert experiment._make_risk("absolute error", None) is plain
+    assert len(list_runs(PLAN)) == len({*list_runs(PLAN)}) == 12
 
 
 def test_labels_are_reported_by_randomized_response_over_ten_answers():
@@ -77,8 +75,9 @@ def brightness(train, test, *, rng):
 
 def test_true_labels_teach_and_reports_teach_less(monkeypatch):
     monkeypatch.setattr(training, "patch_features", brightness)
-    plan = PLAN._replace(schedule=replace(BRIEF, epochs=10), learning_rates=(0.1,))
-    rows = measure(plan, 0, noise(n=300))
+    schedule = replace(BRIEF, epochs=10, evaluate_after=(1, 10))
+    plan = PLAN._replace(schedule=schedule, learning_rates=(0.1,))
+    rows = measure(plan, 0, noise(n=300), list_runs(plan))
     found = {(row["loss"], row["epsilon"]): row for row in rows}
     assert list(found) == [(run.loss, run.epsilon) for run in list_runs(plan)]
     for row in rows:
@@ -96,60 +95,48 @@ def test_true_labels_teach_and_reports_teach_less(monkeypatch):
 
 def test_what_is_held_out_is_taught_to_nobody_and_its_reports_lie(monkeypatch):
     seen = []
-
-    def train(runs, schedule, seed, data, tests):
-        seen.append((runs, schedule, data, *tests))
-        return []
-
-    monkeypatch.setattr(experiment, "_train", train)
+    monkeypatch.setattr(experiment, "_train", lambda *given: [seen.append(given)])
     images = noise(n=300)
-    measure(PLAN, 1, images)
+    measure(PLAN, 1, images, list_runs(PLAN))
     assert [schedule.learning_rate for _, schedule, *_ in seen] == [0.001, 0.01]
-    for runs, _, data, tests, truth in seen:
-        assert data.x_held_out.shape[0] == data.y_held_out.shape[1] == 20
-        assert data.x_taught.shape[0] == data.y_taught.shape[1] == 280
-        both = torch.cat([data.x_taught, data.x_held_out])
-        assert len(torch.unique(both, dim=0)) == 300
-        assert truth.tolist() == images.y_test.tolist()
-        assert len(tests) == 50
-        order = np.random.default_rng(1).permutation(300)
-        for run, taught, held_out in zip(runs, data.y_taught, data.y_held_out, strict=True):
+    order = np.random.default_rng(1).permutation(300)
+    for runs, _, _, lessons, exams, tests in seen:
+        assert len(torch.unique(torch.cat([lessons[0], exams[0]]), dim=0)) == 300
+        assert (len(tests[0]), tests[1].tolist()) == (50, images.y_test.tolist())
+        for run, taught, held_out in zip(runs, lessons[1], exams[1], strict=True):
             reports = experiment._report(images.y_train, run.epsilon, 1)
             assert held_out.tolist() == reports[order[:20]].tolist()
             assert taught.tolist() == reports[order[20:]].tolist()
 
 
 def test_what_was_measured_is_that_of_its_definition():
-    network = torch.nn.Module()
-    rows = [{"reported": [], "accuracy": [], "named": []}]
-    answers = torch.tensor([0] * 97 + [1, 1, 2])
+    network, rows = torch.nn.Module(), [{"reported": [], "accuracy": [], "named": []}]
     network.forward = lambda x: torch.nn.functional.one_hot(x[:, 0].long(), 10)[None].float()
-    x = answers[:, None].float()
-    reports = torch.tensor([[0] * 50 + [3] * 50])
-    data = experiment.Data(x, reports, x, reports)
-    experiment._evaluate(network, data, (x.repeat(2, 1), torch.cat([answers, answers * 0])), rows)
+    answers = torch.tensor([0] * 97 + [1, 1, 2])
+    x, exams = answers[:, None].float(), torch.tensor([[0] * 50 + [3] * 50])
+    tests = x.repeat(2, 1), torch.cat([answers, answers * 0])
+    experiment._evaluate(network, (x, exams), tests, rows)
     assert rows == [{"reported": [0.5], "accuracy": [0.985], "named": [3]}]
     # Two images in two hundred are one in a hundred.
-    experiment._evaluate(network, data, (x.repeat(2, 1)[:-1], torch.zeros(199).long()), rows)
+    tests = x.repeat(2, 1)[:-1], torch.zeros(199)
+    experiment._evaluate(network, (x, exams), tests, rows)
     assert rows[0]["named"] == [3, 2]
 
 
 def test_a_run_that_diverges_is_named(monkeypatch):
     monkeypatch.setitem(LOSSES, "nothing", lambda scores, labels: scores.sum(-1) * float("nan"))
-    plan = PLAN._replace(losses=("nothing",), epsilons=(None,), learning_rates=(0.01,))
     message = "run nothing, epsilon None, learning rate 0.01 is nan in epoch 1"
     with pytest.raises(FloatingPointError, match=message):
-        measure(plan, 0, noise())
+        measure(PLAN, 0, noise(), [Run("nothing", None, 0.01)])
 
 
 def test_a_grid_is_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "_images", lambda path: noise())
+    monkeypatch.setattr(_run, "load_images", lambda data, path: noise())
     monkeypatch.setattr(experiment, "WHOLE", PLAN)
     out = tmp_path / "results.jsonl"
-    assert experiment.main(["--out", str(out)]) == 0
-    head, *units = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert (head["cut"], head["data"]) == (None, experiment.DATA)
-    assert [unit["unit"] for unit in units] == [{"seed": 0}, {"seed": 1}]
+    assert start("ten_classes", "--out", out) == 0
+    units = read_document(out)["units"]
+    assert [unit["seed"] for unit in units] == [0, 1]
     for unit in units:
         assert unit["setup"]["evaluate_after"] == [1, 2]
         assert "learning_rate" not in unit["setup"]

@@ -12,6 +12,21 @@ unit is finished. A killed run has lost the units in work, no others: the same c
 measures what the file lacks. So a loss that is added to a grid is measured alone. Units with one
 key and different set-ups stand side by side and are never mixed.
 
+An *experiment* is a module of this package, started by `main` under its name. It has
+
+    DATA, CUT      on what it is measured, and what ``--small`` leaves out, in words
+    add_options    adds options of its own to a parser
+    list_units     given the command line and what the file says of all units, the units to measure
+    measure_unit   given a unit, the command line and what all units rest on, the unit's rows
+
+and, where the defaults do not do,
+
+    prepare        given what `list_units` is, what the file shall say of all units besides, and
+                   what they all rest on, which is sent along with each of them
+    ROWS           what a line calls its rows
+    LISTS          the entries of a set-up that only list what rows are made of, each with the entry
+                   of a row that it lists: they decide no number
+
 A unit that raises an error is reported, and the others go on. A worker of Dask that dies costs its
 unit, which another worker measures. A process of ``--jobs`` that dies ends the run: start it again.
 
@@ -28,21 +43,23 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-import dpnotes
 from dpnotes import datasets
 
 Line = dict[str, Any]
@@ -65,70 +82,31 @@ class Unit(NamedTuple):
         return ", ".join(f"{name} {value}" for name, value in self.key.items())
 
 
-class Experiment(NamedTuple):
-    """What the common command line needs to know.
-
-    Attributes
-    ----------
-    name, description : str
-        Of the experiment.
-    add_options : callable
-        Adds options of its own to the command line.
-    head : callable
-        Given the command line, what the first line of the file says.
-    list_units : callable
-        Given the command line and what the file says of all units, the units to measure.
-    measure : callable
-        Given a unit, the command line and what all units rest on, the unit's rows.
-    prepare : callable
-        Given the command line and what the file says of all units, what it shall say besides, and
-        what all units rest on, which is sent along with each of them.
-    rows : str
-        What a line calls its rows.
-    lists : tuple of (str, str)
-        The entries of a set-up that only list what rows are made of, each with the entry of a row
-        that it lists: they decide no number.
-    """
-
-    name: str
-    description: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    head: Callable[[argparse.Namespace], Line]
-    list_units: Callable[[argparse.Namespace, Line], list[Unit]]
-    measure: Callable[[Unit, argparse.Namespace, Any], list[Line]]
-    prepare: Callable[..., tuple[Line, Any]] = lambda chosen, shared: ({}, None)
-    rows: str = "runs"
-    lists: Sequence[tuple[str, str]] = ()
-
-
 # Files.
 
 
-def read(path: Path, name: str) -> tuple[list[Line], int]:
-    """Return the lines of a file and the bytes that they take; one that was cut off is left out."""
-    lines, size = [], 0
-    for number, text in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
-        try:
-            line = json.loads(text)
-        except ValueError as error:
-            if text.endswith(b"\n"):
-                raise RunError(f"{path}, line {number}: must be a JSON object: {error}") from error
-            report(f"{path}: the last line was cut off; its unit is measured again")
-            break
-        if not isinstance(line, dict) or line.get("experiment") != name:
-            raise RunError(f"{path}, line {number}: 'experiment' must be {name!r}")
-        lines.append(line)
-        size += len(text)
-    return lines, size
-
-
-def mend(path: Path, size: int) -> None:
-    """Cut off what follows the whole lines of a file, and end the last one where it lacks that."""
-    with path.open("r+b") as file:
-        file.truncate(size)
-        file.seek(max(0, size - 1))
-        if file.read() not in (b"", b"\n"):
-            file.write(b"\n")
+def open_results(path: Path, name: str) -> list[Line]:
+    """Return the lines of a file, which is ready for the next one: what was cut off is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[Line] = []
+    with path.open("a+b") as file:
+        file.seek(0)
+        for number, text in enumerate(file.readlines(), start=1):
+            where, whole = f"{path}, line {number}", text.endswith(b"\n")
+            try:
+                line = json.loads(text)
+            except ValueError as error:
+                if whole:
+                    raise RunError(f"{where}: must be a JSON object: {error}") from error
+                report(f"{path}: the last line was cut off; its unit is measured again")
+                file.truncate(file.tell() - len(text))
+                break
+            if not isinstance(line, dict) or line.get("experiment") != name:
+                raise RunError(f"{where}: 'experiment' must be {name!r}")
+            if not whole:
+                file.write(b"\n")
+            lines.append(line)
+    return lines
 
 
 def append(path: Path, line: Line) -> None:
@@ -150,9 +128,21 @@ def read_arrays(path: str | Path, names: Sequence[str]) -> list[np.ndarray]:
         raise RunError(f"{path} must be an archive with {', '.join(names)}: {error}") from error
 
 
-def read_images(path: str) -> datasets.ImageData:
-    """Read images from a file that ``python -m dpnotes.datasets NAME --out FILE`` wrote."""
-    return datasets.ImageData(*read_arrays(path, datasets.ImageData._fields))
+@cache
+def load_images(
+    data: str, path: str | None, classes: Sequence[int] = range(10)
+) -> datasets.ImageData:
+    """Read images from a file of ``python -m dpnotes.datasets DATA --out FILE``, or load them."""
+    if path is not None:
+        found = datasets.ImageData(*read_arrays(path, datasets.ImageData._fields))
+    elif data == "mnist":
+        found = datasets.load_mnist()
+    else:
+        found = datasets.load_cifar10(classes)
+    for labels in (found.y_train, found.y_test):
+        if set(np.unique(labels)) != set(classes):
+            raise RunError(f"path must hold the classes {[*classes]} of {data}, got {path}")
+    return found
 
 
 def report(*words: str) -> None:
@@ -182,18 +172,15 @@ def describe_run(device: str, seconds: float) -> Line:
         "device": torch.cuda.get_device_name() if on_gpu else f"CPU, {_find_processor()}",
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "dpnotes": dpnotes.__version__,
+        **{name: import_module(name).__version__ for name in ("numpy", "torch", "dpnotes")},
         "seconds": round(seconds, 1),
     }
 
 
 def _find_processor() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    text = info.read_text(encoding="utf-8") if info.exists() else ""
+    return next(iter(re.findall(r"^model name\s*: (.*)$", text, re.M)), platform.machine())
 
 
 def compute(function: Callable, items: Sequence, chosen: argparse.Namespace) -> Iterator[tuple]:
@@ -228,10 +215,10 @@ def _compute_on_cluster(call: Callable, items: Sequence, address: str) -> Iterat
     # it waits for ever for an item over which workers have died (joblib 1.6).
     try:
         from distributed import Client, KilledWorker, as_completed
+
+        client = Client(address, timeout=10, set_as_default=False)
     except ModuleNotFoundError as error:
         raise RunError("--scheduler needs Dask: pip install dpnotes[cluster]") from error
-    try:
-        client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise RunError(f"--scheduler: no Dask scheduler answers at {address!r}: {error}") from error
     with client:
@@ -251,39 +238,40 @@ def _compute_on_cluster(call: Callable, items: Sequence, address: str) -> Iterat
 # The run.
 
 
-def start(name: str) -> int:
-    """Run an experiment, of which other processes know the functions by this name."""
-    return import_module(f"dpnotes.experiments.{name}").main()
+def main(name: str, arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return 0, or 1 after a message of what is wrong.
 
-
-def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return 0, or 1 after a message of what is wrong."""
+    The experiment is imported by its name, under which other processes know its functions: a script
+    that is started has others.
+    """
+    experiment = import_module(f"dpnotes.experiments.{name}")
     parser = make_parser(experiment)
     chosen = parser.parse_args(arguments)
-    if not chosen.scheduler and not _has_device(chosen.device):
+    try:
+        torch.empty(0, device="cpu" if chosen.scheduler else chosen.device)
+    except (RuntimeError, AssertionError):
         parser.error(f"argument --device: no such device here: {chosen.device}")
     find_commit()
     try:
-        return _check(experiment, chosen) if chosen.check else _measure(experiment, chosen)
+        _measure(experiment, chosen)
     except (RunError, datasets.DatasetUnavailable, BrokenExecutor, OSError) as error:
         report(f"{parser.prog}: {error}")
         return 1
+    return 0
 
 
-def make_parser(experiment: Experiment) -> argparse.ArgumentParser:
+def make_parser(experiment: ModuleType) -> argparse.ArgumentParser:
     """Return what reads the command line of an experiment."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m dpnotes.experiments.{experiment.name}", description=experiment.description
-    )
+    prog, description = f"python -m {experiment.__name__}", experiment.__doc__.partition("\n")[0]
+    parser = argparse.ArgumentParser(prog=prog, description=description)
     add = parser.add_argument
     add("--out", type=Path, required=True, help="the results; what they hold is not measured again")
     add("--small", action="store_true", help="a cut of the grid that two processor cores can do")
-    add("--seeds", type=read_count, help="at most so many")
+    add("--seeds", type=read_count, default=sys.maxsize, help="at most so many")
     add("--part", type=_read_part, default=(1, 1), metavar="i/N", help="every N-th unit, from i")
     add("--device", default="cpu", help="as torch has it (default: cpu)")
     add("--jobs", type=read_count, default=1, help="so many processes (default: 1)")
     add("--scheduler", metavar="ADDRESS", help="of a Dask cluster, such as tcp://host:8786")
-    add("--check", action="store_true", help="say what OUT lacks, then stop")
     experiment.add_options(parser)
     return parser
 
@@ -302,77 +290,66 @@ def _read_part(words: str) -> tuple[int, int]:
     return number, total
 
 
-def _has_device(device: str) -> bool:
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
-        return False
-    return True
-
-
-def _check(experiment: Experiment, chosen: argparse.Namespace) -> int:
-    lacking = list_lacking(experiment, chosen, read(chosen.out, experiment.name)[0])
-    print("\n".join([f"{chosen.out} lacks {len(lacking)} units", *(unit.name for unit in lacking)]))
-    return 1 if lacking else 0
-
-
-def find_shared(lines: Iterable[Line]) -> Line:
-    """Return what a file says of all units."""
-    heads = [line for line in lines if "unit" not in line]
-    return {name: value for head in heads for name, value in head.items()}
-
-
 def list_lacking(
-    experiment: Experiment, chosen: argparse.Namespace, lines: Sequence[Line]
+    experiment: ModuleType, chosen: argparse.Namespace, lines: Sequence[Line]
 ) -> list[Unit]:
     """List the units that were asked for, each with those rows that a file lacks."""
-    lists = dict(experiment.lists)
+    lists = dict(getattr(experiment, "LISTS", ()))
 
     def identify(key: Line, setup: Line) -> str:
         kept = {name: setup[name] for name in setup if name not in lists}
         return json.dumps([key, kept], sort_keys=True)
 
-    held: dict[str, list[Line]] = {}
+    held: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
         if "unit" in line:
-            rows = held.setdefault(identify(line["unit"], line["setup"]), [])
-            rows += line[experiment.rows]
+            held[identify(line["unit"], line["setup"])] += line[_name_rows(experiment)]
     number, total = chosen.part
     lacking = []
-    for unit in experiment.list_units(chosen, find_shared(lines))[number - 1 :: total]:
-        known = held.get(identify(unit.key, unit.setup), [])
+    for unit in experiment.list_units(chosen, _find_shared(lines))[number - 1 :: total]:
+        known = held[identify(unit.key, unit.setup)]
         rows = [row for row in unit.rows if not any(row.items() <= old.items() for old in known)]
         lacking += [unit._replace(rows=rows)] * bool(rows)
     return lacking
 
 
-def _measure(experiment: Experiment, chosen: argparse.Namespace) -> int:
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.touch()
-    lines, size = read(chosen.out, experiment.name)
-    mend(chosen.out, size)
-    _share(lines, {"experiment": experiment.name, **experiment.head(chosen)}, chosen.out)
+def _name_rows(experiment: ModuleType) -> str:
+    return getattr(experiment, "ROWS", "runs")
+
+
+def _find_shared(lines: Sequence[Line]) -> Line:
+    """Return what a file says of all units."""
+    heads = [line for line in lines if "unit" not in line]
+    return {name: value for head in heads for name, value in head.items()}
+
+
+def _measure(experiment: ModuleType, chosen: argparse.Namespace) -> None:
+    head = {"experiment": experiment.__name__.rpartition(".")[2]}
+    lines, basis, failed = open_results(chosen.out, head["experiment"]), None, 0
+    cut = experiment.CUT if chosen.small else None
+    _share(lines, {**head, "cut": cut, "data": experiment.DATA}, chosen.out)
     if not list_lacking(experiment, chosen, lines):
-        return 0
-    entries, basis = experiment.prepare(chosen, find_shared(lines))
-    _share(lines, {"experiment": experiment.name, **entries}, chosen.out)
-    units, failed = list_lacking(experiment, chosen, lines), 0
-    function = partial(_measure_unit, measure=experiment.measure, chosen=chosen, basis=basis)
+        return
+    if hasattr(experiment, "prepare"):
+        entries, basis = experiment.prepare(chosen, _find_shared(lines))
+        _share(lines, {**head, **entries}, chosen.out)
+    units = list_lacking(experiment, chosen, lines)
+    function = partial(_measure_unit, measure=experiment.measure_unit, chosen=chosen, basis=basis)
     for unit, outcome in compute(function, units, chosen):
         if isinstance(outcome, Exception):
             failed += 1
             report(f"{unit.name}: failed, {type(outcome).__name__}: {outcome}")
         else:
-            append(chosen.out, _make_line(experiment, unit, *outcome))
+            rows = {"provenance": outcome[0], _name_rows(experiment): outcome[1]}
+            append(chosen.out, {**head, **_describe_unit(experiment, unit), **rows})
             report(f"{unit.name}: finished")
     if failed:
         raise RunError(f"{failed} of {len(units)} units failed; the file has the others")
-    return 0
 
 
 def _share(lines: list[Line], head: Line, out: Path) -> None:
     """Let a file say what all units share, or refuse what contradicts it."""
-    shared = find_shared(lines)
+    shared = _find_shared(lines)
     for name, value in head.items():
         if name in shared and shared[name] != value:
             raise RunError(f"{out} must have the {name!r} that is asked for, and has another one")
@@ -391,10 +368,9 @@ def _measure_unit(
     return describe_run(chosen.device, time.perf_counter() - began), rows
 
 
-def _make_line(experiment: Experiment, unit: Unit, provenance: Line, rows: list[Line]) -> Line:
+def _describe_unit(experiment: ModuleType, unit: Unit) -> Line:
     setup = dict(unit.setup)
-    for entries, entry in experiment.lists:
+    for entries, entry in getattr(experiment, "LISTS", ()):
         measured = [row[entry] for row in unit.rows]
         setup[entries] = [value for value in setup[entries] if value in measured]
-    about = {"experiment": experiment.name, "unit": unit.key, "setup": setup}
-    return {**about, "provenance": provenance, experiment.rows: rows}
+    return {"unit": unit.key, "setup": setup}

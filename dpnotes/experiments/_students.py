@@ -4,7 +4,6 @@ All teachers are one ensemble, and so are all students of a seed: see `dpnotes.t
 """
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -52,7 +51,7 @@ STUDENT = StudentPlan()
 
 
 def train_teachers(
-    images: datasets.ImageData, plan: TeacherPlan = TEACHERS, *, device: str = "cpu"
+    images: datasets.ImageData, plan: TeacherPlan, device: str = "cpu"
 ) -> np.ndarray:
     """Train all teachers as one ensemble, each on its own part, and let them label the tests.
 
@@ -72,7 +71,7 @@ def train_teachers(
 
     Examples
     --------
-    >>> train_teachers(datasets.load_mnist()).shape  # doctest: +SKIP
+    >>> train_teachers(datasets.load_mnist(), TEACHERS).shape  # doctest: +SKIP
     (250, 10000)
     """
     parts = pate.partition(len(images.x_train), plan.teachers, rng=plan.seed)
@@ -85,13 +84,11 @@ def train_teachers(
     steps = each // plan.batch_size
     rate = _make_optimizer(network, plan.learning_rate, steps * plan.epochs)
     for epoch in range(1, plan.epochs + 1):
-        began = time.perf_counter()
         order = torch.randperm(each, generator=generator).to(device)
         for batch in order[: steps * plan.batch_size].split(plan.batch_size):
             scores = network(_shift(x[batch], generator))
             _descend(_risks(scores, y[:, batch]).mean(1).sum(), rate)
-        seconds = time.perf_counter() - began
-        _run.report(f"teachers: epoch {epoch}/{plan.epochs}, {seconds:.1f} s")
+        _run.report(f"teachers: epoch {epoch}/{plan.epochs}")
     return _predict(network, images.x_test, plan.teachers, device)
 
 
@@ -99,8 +96,7 @@ def train_students(
     lessons: Sequence[tuple[np.ndarray, np.ndarray]],
     pool: np.ndarray,
     tests: np.ndarray,
-    plan: StudentPlan = STUDENT,
-    *,
+    plan: StudentPlan,
     seed: int,
     device: str = "cpu",
 ) -> np.ndarray:
@@ -131,7 +127,7 @@ def train_students(
     --------
     >>> mnist = datasets.load_mnist()  # doctest: +SKIP
     >>> lesson = mnist.x_train[:100], mnist.y_train[:100]  # doctest: +SKIP
-    >>> train_students([lesson], mnist.x_train, mnist.x_test, seed=0).shape  # doctest: +SKIP
+    >>> train_students([lesson], mnist.x_train, mnist.x_test, STUDENT, 0).shape  # doctest: +SKIP
     (1, 10000)
     """
     runs, generator = len(lessons), torch.Generator().manual_seed(seed)
@@ -139,7 +135,6 @@ def train_students(
     rate = _make_optimizer(network, plan.learning_rate, plan.steps)
     known = [_as_lesson(*lesson, device) for lesson in lessons]
     unknown = _pixels(pool, device)
-    began = time.perf_counter()
     for step in range(1, plan.steps + 1):
         x, y = _labelled_batch(known, plan.labelled, generator)
         rows = torch.randint(len(pool), (plan.unlabelled,), generator=generator)
@@ -154,8 +149,7 @@ def train_students(
         risk = _risks(told, y).mean(1) + confident.mean(1)
         _descend(risk.sum(), rate)
         if step % 100 == 0 or step == plan.steps:
-            seconds = time.perf_counter() - began
-            _run.report(f"seed {seed}: step {step}/{plan.steps}, {seconds:.1f} s")
+            _run.report(f"seed {seed}: step {step}/{plan.steps}")
     return _predict(network, tests, runs, device)
 
 

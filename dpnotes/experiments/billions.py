@@ -43,6 +43,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,7 +129,7 @@ def write(path: Path, block: Block) -> dict[str, Any]:
 
     The reports are on the disk then, and no longer in the system's memory where it can be told so.
     """
-    clock = Clock()
+    read_clock = start_clock()
     truths, reports = draw(block)
     with written_whole("folder", path) as out:
         np.save(out, reports, allow_pickle=False)
@@ -136,15 +137,15 @@ def write(path: Path, block: Block) -> dict[str, Any]:
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     truth = np.bincount(truths, minlength=block.categories).tolist()
-    return {"bytes": path.stat().st_size, "truth": truth, **clock.read()}
+    return {"bytes": path.stat().st_size, "truth": truth, **read_clock()}
 
 
 def count(path: Path, block: Block) -> dict[str, Any]:
     """Read the reports of a block, count those for each category, and return the row of this."""
-    clock = Clock()
+    read_clock = start_clock()
     counts = tally(np.load(path, allow_pickle=False), block.mechanism, block.categories)
     about = {"bytes": path.stat().st_size, "counts": counts.tolist()}
-    return {**about, **clock.read(), **measure_memory()}
+    return {**about, **read_clock(), **measure_memory()}
 
 
 def tally(reports: np.ndarray, mechanism: str, categories: int) -> np.ndarray:
@@ -154,41 +155,43 @@ def tally(reports: np.ndarray, mechanism: str, categories: int) -> np.ndarray:
     return unary_encoding.count_ones(np.unpackbits(reports, axis=1, count=categories))
 
 
-def estimate(counts: np.ndarray, people: int, mechanism: str) -> np.ndarray:
-    """Estimate how many people are in each category from the counts of all blocks."""
+def estimate(
+    counts: np.ndarray, truth: np.ndarray, people: int, mechanism: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate how many people are in each category from the counts of all blocks.
+
+    Returns
+    -------
+    tuple of ndarray
+        The estimates; their errors in standard deviations, of which the variance is exact.
+    """
     if mechanism == "randomized response":
-        return randomized_response.estimate_counts(counts, EPSILON)
-    return unary_encoding.aggregate_ones(counts, people, *unary_encoding.probabilities(EPSILON))
+        found = randomized_response.estimate_counts(counts, EPSILON)
+        variance = randomized_response.variance(truth, EPSILON)
+    else:
+        probabilities = unary_encoding.probabilities(EPSILON)
+        found = unary_encoding.aggregate_ones(counts, people, *probabilities)
+        variance = unary_encoding.variance(truth, *probabilities)
+    return found, (found - truth) / np.sqrt(variance)
 
 
-def variance(truth: np.ndarray, mechanism: str) -> np.ndarray:
-    """Return the exact variance of `estimate`."""
-    if mechanism == "randomized response":
-        return randomized_response.variance(truth, EPSILON)
-    return unary_encoding.variance(truth, *unary_encoding.probabilities(EPSILON))
+def start_clock() -> Callable[[], dict[str, float]]:
+    """Return what tells the seconds from now on, on the wall and of this processor."""
+    began = time.perf_counter(), time.process_time()
 
-
-class Clock:
-    """Seconds on the wall and of this processor since it was made."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-
-    def read(self) -> dict[str, float]:
-        """Return both."""
-        wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+    def read() -> dict[str, float]:
+        wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
         return {"seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)}
+
+    return read
 
 
 def measure_memory() -> dict[str, int | None]:
     """Return what this process takes of memory in MB, and took at most; None where nobody says."""
     text = _STATUS.read_text(encoding="utf-8") if _STATUS.exists() else ""
-    found = dict(re.findall(r"^Vm(RSS|HWM):\s+(\d+)", text, re.M))
-    names = {"taken_mb": "RSS", "most_mb": "HWM"}
-    return {
-        name: int(found[key]) * 1024 // 10**6 if key in found else None
-        for name, key in names.items()
-    }
+    found = {key: int(size) for key, size in re.findall(r"^Vm(RSS|HWM):\s+(\d+)", text, re.M)}
+    taken, most = found.get("RSS"), found.get("HWM")
+    return {"taken_mb": taken and taken * 1024 // 10**6, "most_mb": most and most * 1024 // 10**6}
 
 
 # The run.
@@ -229,8 +232,7 @@ def _add_up(mechanism: str, categories: int, block: int, units: list[dict]) -> d
     steps = {step: [row for row in rows if row["step"] == step] for step in ("write", "count")}
     truth = np.sum([row["truth"] for row in steps["write"]], axis=0)
     counts = np.sum([row["counts"] for row in steps["count"]], axis=0)
-    found = estimate(counts, people, mechanism)
-    deviations = (found - truth) / np.sqrt(variance(truth, mechanism))
+    found, deviations = estimate(counts, truth, people, mechanism)
     return {
         "mechanism": mechanism,
         "categories": categories,
@@ -242,15 +244,17 @@ def _add_up(mechanism: str, categories: int, block: int, units: list[dict]) -> d
         "counts": counts.tolist(),
         "estimate": found.tolist(),
         "deviations": deviations.tolist(),
-        "taken_mb": max(row["taken_mb"] or 0 for row in steps["count"]) or None,
-        "most_mb": max(row["most_mb"] or 0 for row in steps["count"]) or None,
-        "write": _add_seconds(steps["write"]),
-        "count": _add_seconds(steps["count"]),
+        "taken_mb": _find_most(steps["count"], "taken_mb"),
+        "most_mb": _find_most(steps["count"], "most_mb"),
+        **{
+            step: {name: sum(row[name] for row in rows) for name in ("seconds", "cpu_seconds")}
+            for step, rows in steps.items()
+        },
     }
 
 
-def _add_seconds(rows: list[dict]) -> dict[str, float]:
-    return {name: sum(row[name] for row in rows) for name in ("seconds", "cpu_seconds")}
+def _find_most(rows: list[dict], memory: str) -> int | None:
+    return max(row[memory] or 0 for row in rows) or None
 
 
 def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
@@ -272,12 +276,11 @@ def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]
     if chosen.collect:
         setup["blocks"] = len(keys)
         keys, rows = [{"block": "all", "workers": chosen.workers}], [{"step": "collect"}]
-    mechanisms = [chosen.mechanism] if chosen.mechanism else MECHANISMS
-    whose = [{"mechanism": name, "categories": chosen.categories} for name in mechanisms]
+    whose = [{"mechanism": name, "categories": chosen.categories} for name in MECHANISMS]
     return [Unit({**who, **key}, setup, rows) for who in whose for key in keys]
 
 
-def _measure(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
+def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Do the missing steps of a unit."""
     if unit.key["block"] == "all":
         return [{"step": "collect", **_collect(unit, chosen)}]
@@ -298,38 +301,29 @@ def _collect(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
     lacking = sum(not path.exists() for path, _ in blocks)
     if lacking:
         raise RunError(f"{chosen.folder} lacks {lacking} of {len(blocks)} blocks: write them first")
-    clock = Clock()
+    read_clock = start_clock()
     counting = Parallel(n_jobs=unit.key["workers"], return_as="generator_unordered")
     parts = list(counting(delayed(count)(*block) for block in blocks))
     return {
         "bytes": sum(part["bytes"] for part in parts),
         "counts": np.sum([part["counts"] for part in parts], axis=0).tolist(),
-        "seconds": clock.read()["seconds"],
+        "seconds": read_clock()["seconds"],
         "cpu_seconds": round(sum(part["cpu_seconds"] for part in parts), 4),
-        "most_mb": max(part["most_mb"] or 0 for part in parts) or None,
+        "most_mb": _find_most(parts, "most_mb"),
     }
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--people", type=_run.read_count, help=f"how many report (default: {PEOPLE:,})")
     add("--block", type=_run.read_count, default=BLOCK, help=f"at a time (default: {BLOCK:,})")
-    add("--mechanism", choices=MECHANISMS, help="only this one")
     add("--categories", type=int, default=CATEGORIES, help=f"(default: {CATEGORIES})")
     add("--folder", type=Path, default=Path("reports"), help="of the reports (default: reports)")
     add("--collect", action="store_true", help="count all reports again in one pass")
     add("--workers", type=_run.read_count, default=1, help="so many collect (default: 1)")
 
 
-EXPERIMENT = _run.Experiment(
-    "billions",
-    "Write, read and count private reports, a block at a time.",
-    add_options=_add_options,
-    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
-    list_units=list_units,
-    measure=_measure,
-)
-main = partial(_run.main, EXPERIMENT)
+main = partial(_run.main, "billions")
 
 if __name__ == "__main__":
-    sys.exit(_run.start("billions"))
+    sys.exit(main())

@@ -28,8 +28,7 @@ A *unit* is one seed. The teachers are trained once, before; their votes are kep
 (``--votes``), with their hash. A ``--part`` trains no teachers: machines without a cluster
 begin with ``--seeds 1`` on one of them, and copy its votes.
 
-The costs of Laplace noise need dp-accounting. Where it is missing, records lack their costs until
-`account_anew` adds them, elsewhere, to each line of the file.
+The costs of Laplace noise need dp-accounting.
 
 `_run` has what is common to all files of results. Here the second line is of the teachers, and a
 unit has records:
@@ -50,8 +49,7 @@ unit has records:
         "asked": queries before it stopped, "answered",
         "label_accuracy": share of answers that are true, "student_accuracy",
         "epsilon": whatever the votes, fixed in advance; null without privacy,
-        "epsilon_data_dependent": of these votes and answers, itself a secret, by the accounting of
-        when votes were last at hand; null likewise,
+        "epsilon_data_dependent": of these votes and answers, itself a secret; null likewise,
         "order": the Rényi order at which the latter was found}, ...]}
 """
 
@@ -63,7 +61,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,14 +73,7 @@ from dpnotes._checks import check_choice
 from dpnotes._files import written_whole
 from dpnotes.experiments import _run
 from dpnotes.experiments._run import RunError, Unit
-from dpnotes.experiments._students import (
-    CLASSES,
-    STUDENT,
-    TEACHERS,
-    StudentPlan,
-    train_students,
-    train_teachers,
-)
+from dpnotes.experiments._students import CLASSES, STUDENT, TEACHERS, train_students, train_teachers
 
 DATA = (
     "MNIST: 60,000 private training images; of the test images the first 9,000 are the public "
@@ -92,6 +83,7 @@ DELTA = 1e-5
 MECHANISMS = ("private data", "plurality", "lnmax", "confident gnmax")
 
 _TESTS = 1_000
+ROWS = "records"
 
 
 class Setting(NamedTuple):
@@ -281,8 +273,6 @@ def measure(
     votes: np.ndarray,
     settings: Sequence[Setting],
     seed: int,
-    *,
-    plan: StudentPlan = STUDENT,
     device: str = "cpu",
 ) -> list[dict[str, Any]]:
     """Ask with every setting, train its student, and measure it.
@@ -297,15 +287,13 @@ def measure(
         How to answer.
     seed : int
         Of the queries, the noise and the students.
-    plan : StudentPlan
-        How students train.
     device : str
         Where, as torch has it.
 
     Returns
     -------
     list of dict
-        Records as the file has them, still without their costs.
+        Records as the file has them.
 
     Examples
     --------
@@ -314,16 +302,17 @@ def measure(
     pool, truth = images.x_test[:-_TESTS], images.y_test[:-_TESTS]
     records, lessons = [], []
     for setting in settings:
-        rows, labels = ask(setting, votes[:-_TESTS], seed)
+        answers = rows, labels = ask(setting, votes[:-_TESTS], seed)
         told = labels >= 0
         lesson = pool[rows[told]], labels[told]
         accuracy = round(float((lesson[1] == truth[rows[told]]).mean()), 4) if told.any() else None
         private = setting.mechanism == "private data"
         lessons.append((images.x_train, images.y_train) if private else lesson)
-        asked = {"seed": seed, "asked": len(rows), "answered": int(told.sum())}
-        records.append({**_row(setting), **asked, "label_accuracy": accuracy})
+        record = {"seed": seed, "asked": len(rows), "answered": int(told.sum())}
+        record |= {"label_accuracy": accuracy, "student_accuracy": None}
+        records.append({**_row(setting), **record, **costs(setting, votes[:-_TESTS], answers)})
     tests, labels = images.x_test[-_TESTS:], images.y_test[-_TESTS:]
-    said = train_students(lessons, pool, tests, plan, seed=seed, device=device)
+    said = train_students(lessons, pool, tests, STUDENT, seed=seed, device=device)
     for record, row in zip(records, said, strict=True):
         record["student_accuracy"] = round(float((row == labels).mean()), 4)
     return records
@@ -376,11 +365,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
 # The teachers, and their votes.
 
 
-class Teaching(NamedTuple):
-    """What teachers did: votes (10,000, 10), and what the results say of them."""
-
-    votes: np.ndarray
-    summary: dict[str, Any]
+# Votes (10,000, 10), and what the results say of those who cast them.
+Teaching = tuple[np.ndarray, dict[str, Any]]
 
 
 def teach(chosen: argparse.Namespace, shared: dict[str, Any]) -> Teaching:
@@ -411,7 +397,7 @@ def teach(chosen: argparse.Namespace, shared: dict[str, Any]) -> Teaching:
         if isinstance(teaching, Exception):
             raise teaching
         with written_whole("votes", path) as out:
-            np.savez_compressed(out, votes=teaching.votes, summary=json.dumps(teaching.summary))
+            np.savez_compressed(out, votes=teaching[0], summary=json.dumps(teaching[1]))
     return read_votes(path)
 
 
@@ -434,16 +420,16 @@ def read_votes(path: Path) -> Teaching:
         raise RunError(f"the votes in {path} are damaged: they have another SHA-256")
     if summary["setup"] != json.loads(json.dumps(asdict(TEACHERS))):
         raise RunError(f"votes must be of teachers trained as here, got {path}")
-    return Teaching(votes, summary)
+    return votes, summary
 
 
 def _train(chosen: argparse.Namespace) -> Teaching:
     """Train teachers, and let them vote."""
-    images, began = _images(chosen.images), time.perf_counter()
+    images, began = _run.load_images("mnist", chosen.images), time.perf_counter()
     said = train_teachers(images, TEACHERS, device=chosen.device)
     votes = pate.count_votes(said, CLASSES)
     about = _run.describe_run(chosen.device, time.perf_counter() - began)
-    return Teaching(votes, {**_summarize_votes(said, votes, images), "provenance": about})
+    return votes, {**_summarize_votes(said, votes, images), "provenance": about}
 
 
 def _summarize_votes(said: np.ndarray, votes: np.ndarray, images: datasets.ImageData) -> dict:
@@ -467,11 +453,6 @@ def _hash(votes: np.ndarray) -> str:
     return hashlib.sha256(votes.astype(np.int64).tobytes()).hexdigest()
 
 
-@cache
-def _images(path: str | None) -> datasets.ImageData:
-    return _run.read_images(path) if path else datasets.load_mnist()
-
-
 # The units.
 
 
@@ -480,88 +461,34 @@ def _row(setting: Setting) -> dict[str, Any]:
     return {"setting": entries.pop("name"), **entries}
 
 
-def _prepare(chosen: argparse.Namespace, shared: dict[str, Any]) -> tuple[dict, np.ndarray]:
+def prepare(chosen: argparse.Namespace, shared: dict[str, Any]) -> tuple[dict, np.ndarray]:
+    if find_spec("dp_accounting") is None:
+        raise RunError("the costs of Laplace noise need dp-accounting: pip install dpnotes[accounting]")
     votes, summary = teach(chosen, shared)
     return {"teachers": summary}, votes
 
 
-def _list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
-    most = SMALL_SEEDS if chosen.small else SEEDS
+def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
+    seeds = range(min(SMALL_SEEDS if chosen.small else SEEDS, chosen.seeds))
     setup = {"student": asdict(STUDENT), "pool": 10_000 - _TESTS, "delta": DELTA}
     setup["votes_sha256"] = shared.get("teachers", {}).get("votes_sha256")
-    rows = [_row(setting) for setting in SETTINGS]
-    return [Unit({"seed": seed}, setup, rows) for seed in range(min(most, chosen.seeds or most))]
+    return [Unit({"seed": seed}, setup, [_row(setting) for setting in SETTINGS]) for seed in seeds]
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> list[dict]:
-    """Measure those settings of a seed that the file lacks, and their costs where that can be."""
-    settings = [_setting_of(row) for row in unit.rows]
-    images, seed = _images(chosen.images), unit.key["seed"]
-    records = measure(images, votes, settings, seed, plan=STUDENT, device=chosen.device)
-    if find_spec("dp_accounting") is None:
-        _run.report("no costs, as dp-accounting is missing; add them by `account_anew`")
-        return records
-    return [{**record, **_costs_of(record, votes)} for record in records]
+def measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> list[dict]:
+    """Measure those settings of a seed that the file lacks."""
+    settings = [Setting(*row.values()) for row in unit.rows]
+    images = _run.load_images("mnist", chosen.images)
+    return measure(images, votes, settings, unit.key["seed"], chosen.device)
 
 
-def _costs_of(record: dict[str, Any], votes: np.ndarray) -> dict[str, float | None]:
-    setting = _setting_of(record)
-    return costs(setting, votes[:-_TESTS], ask(setting, votes[:-_TESTS], record["seed"]))
-
-
-def _setting_of(record: dict[str, Any]) -> Setting:
-    return Setting(record["setting"], *(record[name] for name in Setting._fields[1:]))
-
-
-def account_anew(content: dict[str, Any], votes: np.ndarray | None = None) -> dict[str, Any]:
-    """Compute the costs in a line of results anew.
-
-    Parameters
-    ----------
-    content : dict
-        The line; one without records stays as it is.
-    votes : ndarray of int64, shape (10,000, classes), optional
-        The votes of its teachers. Without them the costs that depend on votes stay as they are.
-
-    Returns
-    -------
-    dict
-        The line with new costs.
-
-    Examples
-    --------
-    >>> account_anew({"experiment": "pate", "data": "digits"})
-    {'experiment': 'pate', 'data': 'digits'}
-    """
-    if "records" not in content:
-        return content
-    if votes is not None and _hash(votes) != content["setup"]["votes_sha256"]:
-        raise RunError("votes must be those from which the records were measured")
-    renewed = [
-        {"epsilon": fixed_cost(_setting_of(record))} if votes is None else _costs_of(record, votes)
-        for record in content["records"]
-    ]
-    pairs = zip(content["records"], renewed, strict=True)
-    return {**content, "records": [{**record, **new} for record, new in pairs]}
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--votes", type=Path, help="where votes are kept (default: OUT with .votes.npz)")
     add("--images", help="MNIST as one .npz (default: from dpnotes.datasets)")
 
 
-EXPERIMENT = _run.Experiment(
-    "pate",
-    "Train 250 teachers and their private students on MNIST, and measure.",
-    add_options=_add_options,
-    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
-    list_units=_list_units,
-    measure=_measure_unit,
-    prepare=_prepare,
-    rows="records",
-)
-main = partial(_run.main, EXPERIMENT)
+main = partial(_run.main, "pate")
 
 if __name__ == "__main__":
-    sys.exit(_run.start("pate"))
+    sys.exit(main())

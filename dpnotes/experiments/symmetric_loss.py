@@ -25,7 +25,6 @@ results. Here a line has
 """
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -74,11 +73,6 @@ class Run(NamedTuple):
     loss: str
     objective: str
     epsilon: float | None
-
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        return f"{self.loss}, {self.objective}, epsilon {self.epsilon}"
 
 
 class Plan(NamedTuple):
@@ -141,16 +135,7 @@ CUT = (
 )
 
 
-class Images(NamedTuple):
-    """Bytes (n, height, width, channels), and labels +1 or -1."""
-
-    x_train: np.ndarray
-    y_train: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
-
-
-def load_images(data: str, path: str | None = None) -> Images:
+def load_images(data: str, path: str | None = None) -> datasets.ImageData:
     """Load one of the two tasks.
 
     Parameters
@@ -165,8 +150,8 @@ def load_images(data: str, path: str | None = None) -> Images:
 
     Returns
     -------
-    Images
-        The two classes.
+    ImageData
+        Bytes (n, height, width, channels), and labels +1 or -1.
 
     Raises
     ------
@@ -181,21 +166,12 @@ def load_images(data: str, path: str | None = None) -> Images:
     (10000, 32, 32, 3)
     """
     check_choice("data", data, tuple(DATA))
-    if path is not None:
-        found = _run.read_images(path)._asdict()
-    elif data == "mnist":
-        found = datasets.load_mnist()._asdict()
-    else:
-        found = datasets.load_cifar10(classes=(0, 7))._asdict()
-    classes = {0, 7} if data == "cifar10" else set(range(10))
-    for name in ("y_train", "y_test"):
-        if set(np.unique(found[name])) != classes:
-            raise RunError(f"path must hold the classes {sorted(classes)} of {data}, got {path}")
-        found[name] = np.where(found[name] % 2 == 0, 1, -1)
-    if data == "mnist":
-        found |= {name: found[name][..., None] for name in ("x_train", "x_test")}
-        found |= {name: found[name][:30_000] for name in ("x_train", "y_train")}
-    return Images(**found)
+    found = _run.load_images(data, path, (0, 7) if data == "cifar10" else range(10))
+    y_train, y_test = (np.where(y % 2 == 0, 1, -1) for y in (found.y_train, found.y_test))
+    if data == "cifar10":
+        return found._replace(y_train=y_train, y_test=y_test)
+    x_train, x_test = (x[..., None] for x in (found.x_train, found.x_test))
+    return datasets.ImageData(x_train[:30_000], y_train[:30_000], x_test, y_test)
 
 
 def list_runs(names: Sequence[str], objectives: Sequence[str], epsilons: Sequence) -> list[Run]:
@@ -226,12 +202,7 @@ def list_runs(names: Sequence[str], objectives: Sequence[str], epsilons: Sequenc
 
 
 def measure(
-    plan: Plan,
-    seed: int,
-    images: Images,
-    *,
-    runs: Sequence[Run] | None = None,
-    device: str = "cpu",
+    plan: Plan, seed: int, images: datasets.ImageData, runs: Sequence[Run], device: str = "cpu"
 ) -> list[dict[str, Any]]:
     """Train one ensemble, and measure every run on the test images.
 
@@ -241,10 +212,10 @@ def measure(
         What to train, and how.
     seed : int
         Of the labels' noise, the initial weights, the order and the dropout.
-    images : Images
-        The data.
-    runs : sequence of Run, optional
-        Which runs, those with one risk beside each other; all of the plan by default.
+    images : ImageData
+        What `load_images` returns.
+    runs : sequence of Run
+        Which runs of the plan, those with one risk beside each other.
     device : str
         Where, as torch has it.
 
@@ -262,39 +233,38 @@ def measure(
 
     Examples
     --------
-    >>> measure(SMALL[0], 0, load_images("cifar10"))  # doctest: +SKIP
+    >>> plan = SMALL[0]
+    >>> runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
+    >>> measure(plan, 0, load_images("cifar10"), runs)  # doctest: +SKIP
     """
-    runs = list_runs(plan.losses, plan.objectives, plan.epsilons) if runs is None else runs
-    epsilons = {run.epsilon for run in runs}
-    kept = {epsilon: _keep(images.y_train, epsilon, seed) for epsilon in epsilons}
-    build, inputs, tests = _inputs(plan.network, images, seed)
-    inputs, tests = inputs.to(device), tests.to(device)
+    kept = {e: _keep(images.y_train, e, seed) for e in {run.epsilon for run in runs}}
+    build, *pixels = _inputs(plan.network, images, seed)
+    inputs, tests = (part.to(device) for part in pixels)
     about, rows = f"{plan.data}, {plan.network}, seed {seed}", []
-    on_gpu = torch.device(device).type == "cuda"
-    size = len(runs) if on_gpu else _AT_ONCE.get(plan.network, len(runs))
+    at_once = {} if _on_gpu(device) else _AT_ONCE
+    size = at_once.get(plan.network, len(runs))
     for part in (runs[start : start + size] for start in range(0, len(runs), size)):
         labels = np.stack([np.where(kept[run.epsilon], 1, -1) * images.y_train for run in part])
         fitted = training.fit(
             build,
             inputs,
             torch.tensor(labels, dtype=torch.float32, device=device),
-            _risks(part),
+            [_make_risk(*r[:2], r.epsilon if r.loss == CORRECTED else None) for r in part],
             tests,
             plan.schedule,
             seed=seed,
-            names=[run.name for run in part],
+            names=[f"{r.loss}, {r.objective}, epsilon {r.epsilon}" for r in part],
             report=partial(_run.report, about),
         )
         for number, run in enumerate(part):
             metrics = [_metrics(scores[number], images.y_test) for scores in fitted.scores.values()]
-            columns = {name: [row[name] for row in metrics] for name in metrics[0]}
-            flipped = round(1 - float(kept[run.epsilon].mean()), 4)
-            rows.append({**run._asdict(), "flipped": flipped, **columns})
+            row = {**run._asdict(), "flipped": round(1 - float(kept[run.epsilon].mean()), 4)}
+            rows.append(row | {name: [each[name] for each in metrics] for name in metrics[0]})
     return rows
 
 
-def summarize(document: dict, metric: str, *, epoch: int | None = None) -> list[dict[str, Any]]:
-    """Average a metric over seeds.
+def summarize(document: dict, metric: str) -> list[dict[str, Any]]:
+    """Average over seeds what a metric is at the end of training.
 
     Parameters
     ----------
@@ -302,28 +272,23 @@ def summarize(document: dict, metric: str, *, epoch: int | None = None) -> list[
         What `datasets.load_results` returns, or some of its units.
     metric : {"accuracy", "median_accuracy", "ber", "auc"}
         What to average.
-    epoch : int, optional
-        When; by default at the end of training.
 
     Returns
     -------
     list of dict
-        For each data set, network, loss, objective and epsilon: "mean", "half_width" of the 95 %
-        interval (Student's t; NaN with a single seed) and "seeds".
+        For each data set, network, loss, objective and epsilon: "mean" and "seeds".
 
     Raises
     ------
     KeyError, ValueError
-        If the metric or the epoch was not measured, if the runs of one network were trained in
-        different ways, or if one is there twice.
+        If the metric was not measured, if the runs of one network were trained in different ways,
+        or if one is there twice.
 
     Examples
     --------
     >>> summarize({"units": []}, "auc")
     []
     """
-    from scipy.stats import t
-
     values: dict[tuple, dict[int, float]] = {}
     setups: dict[tuple, dict[str, Any]] = {}
     for unit in document["units"]:
@@ -331,22 +296,17 @@ def summarize(document: dict, metric: str, *, epoch: int | None = None) -> list[
         setup = {name: unit["setup"][name] for name in unit["setup"] if name not in dict(LISTS)}
         if setups.setdefault(where, setup) != setup:
             raise ValueError(f"the units of {where} must come from one set-up; choose among them")
-        epochs = unit["setup"]["evaluate_after"]
-        column = -1 if epoch is None else epochs.index(epoch)
         for run in unit["runs"]:
             key = (*where, run["loss"], run["objective"], run["epsilon"])
             seeds = values.setdefault(key, {})
             if unit["seed"] in seeds:
                 raise ValueError(f"{key} must be there once for seed {unit['seed']}")
-            seeds[unit["seed"]] = run[metric][column]
-    names = ("data", "network", "loss", "objective", "epsilon")
-    rows = []
-    for key, seeds in values.items():
-        found, n = list(seeds.values()), len(seeds)
-        width = t.ppf(0.975, n - 1) * np.std(found, ddof=1) / math.sqrt(n) if n > 1 else math.nan
-        mean = {"mean": float(np.mean(found)), "half_width": float(width), "seeds": n}
-        rows.append(dict(zip(names, key, strict=True)) | mean)
-    return rows
+            seeds[unit["seed"]] = run[metric][-1]
+    names = ("data", "network", "loss", "objective", "epsilon", "mean", "seeds")
+    return [
+        dict(zip(names, (*key, float(np.mean([*seeds.values()])), len(seeds)), strict=True))
+        for key, seeds in values.items()
+    ]
 
 
 def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
@@ -358,8 +318,12 @@ def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
     return randomized_response.privatize(np.ones(len(labels), dtype=bool), epsilon / 2, rng=rng)
 
 
+def _on_gpu(device: str) -> bool:
+    return torch.device(device).type == "cuda"
+
+
 def _inputs(
-    network: str, images: Images, seed: int
+    network: str, images: datasets.ImageData, seed: int
 ) -> tuple[training.Builder, torch.Tensor, torch.Tensor]:
     if network == "patches":
         features = training.patch_features(images.x_train, images.x_test, rng=seed)
@@ -375,24 +339,17 @@ def _in_colour(images: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(images)
 
 
-def _risks(runs: Sequence[Run]) -> list[training.Risk]:
-    """Return what each run minimises: one object for runs that differ in their labels alone."""
-    made: dict[tuple, training.Risk] = {}
-    for run in runs:
-        if run.loss == CORRECTED:
-            made[run] = partial(_mean_risk, loss=_corrected(run.epsilon))
-        else:
-            # Looking into each batch's labels would stop a GPU; a missing class ends as NaN.
-            risk = partial(OBJECTIVES[run.objective], loss=LOSSES[run.loss], check=False)
-            made[run] = made.setdefault((run.loss, run.objective), risk)
-    return [made[run] for run in runs]
-
-
-def _corrected(epsilon: float | None) -> losses.Loss:
+@cache
+def _make_risk(name: str, objective: str, epsilon: float | None) -> training.Risk:
+    """Return what a run minimises: one object for runs that differ in their labels alone."""
+    if name != CORRECTED:
+        # Looking into each batch's labels would stop a GPU; a missing class ends as NaN.
+        return partial(OBJECTIVES[objective], loss=LOSSES[name], check=False)
     if epsilon is None:
-        return losses.logistic_loss
+        return partial(_mean_risk, loss=losses.logistic_loss)
     keep = randomized_response.keep_probability(epsilon / 2)
-    return partial(losses.corrected_logistic_loss, keep_probability=keep)
+    loss = partial(losses.corrected_logistic_loss, keep_probability=keep)
+    return partial(_mean_risk, loss=loss)
 
 
 def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.Loss) -> torch.Tensor:
@@ -420,69 +377,45 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 LISTS = (("losses", "loss"), ("objectives", "objective"), ("epsilons", "epsilon"))
 
 
-def _list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
+def list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
     """List what is to be measured, one plan after the other."""
     if chosen.images and len(chosen.data) > 1:
         raise RunError("--images is for one data set: name it with --data")
     return [
         Unit(
             {"data": plan.data, "network": plan.network, "seed": seed},
-            _describe_setup(plan),
+            asdict(plan.schedule) | {name: getattr(plan, name) for name in dict(LISTS)},
             [run._asdict() for run in list_runs(plan.losses, plan.objectives, plan.epsilons)],
         )
         for plan in _list_plans(chosen)
-        for seed in range(min(plan.seeds, chosen.seeds or plan.seeds))
+        for seed in range(min(plan.seeds, chosen.seeds))
     ]
 
 
 def _list_plans(chosen: argparse.Namespace) -> list[Plan]:
-    plans = [
-        plan
-        for plan in (SMALL if chosen.small else WHOLE)
-        if plan.data in chosen.data and plan.network in chosen.networks
-    ]
-    if torch.device(chosen.device).type != "cuda":
-        return plans
-    # Twice as quick there, and test scores are in single precision all the same.
-    return [plan._replace(schedule=replace(plan.schedule, precision="bfloat16")) for plan in plans]
+    plans = SMALL if chosen.small else WHOLE
+    if _on_gpu(chosen.device):
+        # Twice as quick there, and test scores are in single precision all the same.
+        plans = [p._replace(schedule=replace(p.schedule, precision="bfloat16")) for p in plans]
+    return [p for p in plans if p.data in chosen.data and p.network in chosen.networks]
 
 
-def _describe_setup(plan: Plan) -> dict[str, Any]:
-    setup = asdict(plan.schedule)
-    setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
-    return setup | {name: getattr(plan, name) for name, _ in LISTS}
-
-
-def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
+def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Measure those runs of a unit that the file lacks."""
     data, network, seed = unit.key.values()
     [plan] = (plan for plan in _list_plans(chosen) if (plan.data, plan.network) == (data, network))
-    runs = [Run(**row) for row in unit.rows]
-    return measure(plan, seed, _images(data, chosen.images), runs=runs, device=chosen.device)
+    images, runs = load_images(data, chosen.images), [Run(**row) for row in unit.rows]
+    return measure(plan, seed, images, runs, chosen.device)
 
 
-@cache
-def _images(data: str, path: str | None) -> Images:
-    return load_images(data, path)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", nargs="+", choices=DATA, default=[*DATA], help="by default both")
     add("--networks", nargs="+", choices=_NETWORKS, default=_NETWORKS, help="by default all")
     add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
 
 
-EXPERIMENT = _run.Experiment(
-    "symmetric_loss",
-    "Train through private labels with every loss, and measure.",
-    add_options=_add_options,
-    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
-    list_units=_list_units,
-    measure=_measure_unit,
-    lists=LISTS,
-)
-main = partial(_run.main, EXPERIMENT)
+main = partial(_run.main, "symmetric_loss")
 
 if __name__ == "__main__":
-    sys.exit(_run.start("symmetric_loss"))
+    sys.exit(main())

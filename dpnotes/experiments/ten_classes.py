@@ -38,7 +38,7 @@ from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
 from dpnotes.experiments import _run
-from dpnotes.experiments._run import RunError, Unit
+from dpnotes.experiments._run import Unit
 from dpnotes.training.ensemble import make_optimizer, run_epoch
 from dpnotes.training.networks import Linear
 
@@ -66,10 +66,9 @@ class Run(NamedTuple):
     epsilon: float | None
     learning_rate: float
 
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        return f"{self.loss}, epsilon {self.epsilon}, learning rate {self.learning_rate}"
+
+# Features (n, d), and labels (n,), or (runs, n) where each run has its own.
+Examples = tuple[torch.Tensor, torch.Tensor]
 
 
 class Plan(NamedTuple):
@@ -123,21 +122,12 @@ def list_runs(plan: Plan) -> list[Run]:
     >>> len(list_runs(WHOLE))
     90
     """
-    return [
-        Run(loss, epsilon, rate)
-        for rate in plan.learning_rates
-        for loss in plan.losses
-        for epsilon in plan.epsilons
-    ]
+    choices = product(plan.learning_rates, plan.losses, plan.epsilons)
+    return [Run(loss, epsilon, rate) for rate, loss, epsilon in choices]
 
 
 def measure(
-    plan: Plan,
-    seed: int,
-    images: datasets.ImageData,
-    *,
-    runs: Sequence[Run] | None = None,
-    device: str = "cpu",
+    plan: Plan, seed: int, images: datasets.ImageData, runs: Sequence[Run], device: str = "cpu"
 ) -> list[dict[str, Any]]:
     """Train the runs of one seed, and measure each on held-out reports and on the test images.
 
@@ -149,8 +139,8 @@ def measure(
         Of the labels' noise, what is held out, the features, the initial weights and the order.
     images : ImageData
         Bytes (n, height, width, channels), and labels in [0, 10).
-    runs : sequence of Run, optional
-        Which runs; all of the plan by default.
+    runs : sequence of Run
+        Which runs of the plan.
     device : str
         Where, as torch has it.
 
@@ -167,12 +157,11 @@ def measure(
 
     Examples
     --------
-    >>> measure(WHOLE, 0, datasets.load_cifar10())  # doctest: +SKIP
+    >>> measure(WHOLE, 0, datasets.load_cifar10(), list_runs(WHOLE))  # doctest: +SKIP
     """
-    runs = list_runs(plan) if runs is None else runs
     features = training.patch_features(images.x_train, images.x_test, rng=seed)
     known, tests = (torch.from_numpy(part).to(device) for part in features)
-    truth = torch.from_numpy(images.y_test.astype(np.int64)).to(device)
+    truth = torch.from_numpy(images.y_test.astype(np.int64))
     reports = {e: _report(images.y_train, e, seed) for e in {run.epsilon for run in runs}}
     order = np.random.default_rng(seed).permutation(len(known))
     held_out, taught = order[: plan.held_out], order[plan.held_out :]
@@ -180,23 +169,10 @@ def measure(
     for rate in dict.fromkeys(run.learning_rate for run in runs):
         some = [run for run in runs if run.learning_rate == rate]
         labels = torch.from_numpy(np.stack([reports[run.epsilon] for run in some])).to(device)
-        data = Data(known[taught], labels[:, taught], known[held_out], labels[:, held_out])
+        lessons, exams = ((known[part], labels[:, part]) for part in (taught, held_out))
         schedule = replace(plan.schedule, learning_rate=rate)
-        rows += _train(some, schedule, seed, data, (tests, truth))
+        rows += _train(some, schedule, seed, lessons, exams, (tests, truth))
     return rows
-
-
-class Data(NamedTuple):
-    """Features (n, d) and the labels (runs, n) of each run, to learn from and to choose by."""
-
-    x_taught: torch.Tensor
-    y_taught: torch.Tensor
-    x_held_out: torch.Tensor
-    y_held_out: torch.Tensor
-
-
-# Features (n, d) and true labels (n,).
-Tests = tuple[torch.Tensor, torch.Tensor]
 
 
 def choose(document: dict[str, Any], *, by: str = "reported") -> list[dict[str, Any]]:
@@ -243,64 +219,53 @@ def _report(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
 
 
 def _train(
-    runs: Sequence[Run], schedule: training.Schedule, seed: int, data: Data, tests: Tests
+    runs: Sequence[Run],
+    schedule: training.Schedule,
+    seed: int,
+    lessons: Examples,
+    exams: Examples,
+    tests: Examples,
 ) -> list[dict[str, Any]]:
     """Train runs with one learning rate as one ensemble, and measure them."""
     generator = torch.Generator().manual_seed(seed)
     network = Linear(len(runs), tests[0].shape[1], CLASSES, generator).to(tests[0].device)
-    optimizer = make_optimizer(network, schedule)
-    groups = _risks(runs)
+    optimizer, rate = make_optimizer(network, schedule), schedule.learning_rate
+    made = [_make_risk(r.loss, r.epsilon if r.loss == CORRECTED else None) for r in runs]
+    groups = [(risk, len(list(same))) for risk, same in groupby(made)]
     rows = [run._asdict() | {name: [] for name in _MEASURED} for run in runs]
     for epoch in range(1, schedule.epochs + 1):
-        risks = run_epoch(
-            network, optimizer, schedule, data.x_taught, data.y_taught, groups, generator
-        )
+        risks = run_epoch(network, optimizer, schedule, *lessons, groups, generator)
         for run, risk in zip(runs, risks, strict=True):
             if not np.isfinite(risk):
-                raise FloatingPointError(f"the risk of run {run.name} is {risk} in epoch {epoch}")
-        if epoch in {*schedule.evaluate_after, schedule.epochs}:
-            _evaluate(network, data, tests, rows)
-    rate = schedule.learning_rate
+                name = f"{run.loss}, epsilon {run.epsilon}, learning rate {rate}"
+                raise FloatingPointError(f"the risk of run {name} is {risk} in epoch {epoch}")
+        if epoch in schedule.evaluate_after:
+            _evaluate(network, exams, tests, rows)
     _run.report(f"seed {seed}: learning rate {rate:g}, {len(runs)} runs, {epoch} epochs")
     return rows
 
 
-def _evaluate(network: Linear, data: Data, tests: Tests, rows: list[dict[str, Any]]) -> None:
+def _evaluate(network: Linear, exams: Examples, tests: Examples, rows: list[dict]) -> None:
     """Add what each run is worth now to its row."""
-    said, answers = _predict(network, data.x_held_out), _predict(network, tests[0])
-    reported = (said == data.y_held_out).double().mean(1).tolist()
-    accuracy = (answers == tests[1]).double().mean(1).tolist()
-    for number, row in enumerate(rows):
-        counts = torch.bincount(answers[number], minlength=CLASSES)
-        row["reported"].append(round(reported[number], 4))
-        row["accuracy"].append(round(accuracy[number], 4))
-        row["named"].append(int((100 * counts >= len(tests[1])).sum()))
+    said, answers = (training.predict(network, x).argmax(-1) for x, _ in (exams, tests))
+    reported = (said == exams[1].cpu().numpy()).mean(1)
+    accuracy = (answers == tests[1].cpu().numpy()).mean(1)
+    for row, right, true, named in zip(rows, reported, accuracy, answers, strict=True):
+        row["reported"].append(round(float(right), 4))
+        row["accuracy"].append(round(float(true), 4))
+        row["named"].append(int((100 * np.bincount(named) >= len(named)).sum()))
 
 
-def _predict(network: Linear, inputs: torch.Tensor) -> torch.Tensor:
-    """Return the class that each run gives to each input, (runs, n)."""
-    with torch.no_grad():
-        return torch.cat([network(batch).argmax(-1) for batch in inputs.split(500)], dim=1)
-
-
-def _risks(runs: Sequence[Run]) -> list[tuple[training.Risk, int]]:
-    """Return what is minimised, and by how many neighbouring runs: they are computed together."""
-    made: dict[tuple, training.Risk] = {}
-    risks = []
-    for run in runs:
-        kind = (run.loss, run.epsilon if run.loss == CORRECTED else None)
-        made.setdefault(kind, partial(_mean_risk, loss=_loss(run)))
-        risks.append(made[kind])
-    return [(risk, len(list(same))) for risk, same in groupby(risks)]
-
-
-def _loss(run: Run) -> losses.ClassLoss:
-    if run.loss != CORRECTED:
-        return LOSSES[run.loss]
-    if run.epsilon is None:
-        return losses.cross_entropy
-    keep = randomized_response.keep_probability(run.epsilon, CLASSES)
-    return partial(losses.corrected_cross_entropy, keep_probability=keep)
+@cache
+def _make_risk(name: str, epsilon: float | None) -> training.Risk:
+    """Return what a run minimises: neighbouring runs with one object are computed together."""
+    if name != CORRECTED:
+        return partial(_mean_risk, loss=LOSSES[name])
+    if epsilon is None:
+        return partial(_mean_risk, loss=losses.cross_entropy)
+    keep = randomized_response.keep_probability(epsilon, CLASSES)
+    loss = partial(losses.corrected_cross_entropy, keep_probability=keep)
+    return partial(_mean_risk, loss=loss)
 
 
 def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.ClassLoss) -> torch.Tensor:
@@ -313,50 +278,27 @@ def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.ClassLos
 LISTS = (("losses", "loss"), ("epsilons", "epsilon"), ("learning_rates", "learning_rate"))
 
 
-def _describe_setup(plan: Plan) -> dict[str, Any]:
+def list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
+    plan = SMALL if chosen.small else WHOLE
     setup = asdict(plan.schedule)
     del setup["learning_rate"]
-    setup["evaluate_after"] = sorted({*plan.schedule.evaluate_after, plan.schedule.epochs})
-    return setup | {name: getattr(plan, name) for name in ("held_out", *dict(LISTS))}
-
-
-def _list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
-    plan = SMALL if chosen.small else WHOLE
+    setup |= {name: getattr(plan, name) for name in ("held_out", *dict(LISTS))}
     rows = [run._asdict() for run in list_runs(plan)]
-    seeds = range(min(plan.seeds, chosen.seeds or plan.seeds))
-    return [Unit({"seed": seed}, _describe_setup(plan), rows) for seed in seeds]
+    return [Unit({"seed": seed}, setup, rows) for seed in range(min(plan.seeds, chosen.seeds))]
 
 
-def _measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
+def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Measure those runs of a unit that the file lacks."""
     plan, runs = SMALL if chosen.small else WHOLE, [Run(**row) for row in unit.rows]
-    images = _images(chosen.images)
-    return measure(plan, unit.key["seed"], images, runs=runs, device=chosen.device)
+    images = _run.load_images("cifar10", chosen.images)
+    return measure(plan, unit.key["seed"], images, runs, chosen.device)
 
 
-@cache
-def _images(path: str | None) -> datasets.ImageData:
-    found = datasets.load_cifar10() if path is None else _run.read_images(path)
-    for name in ("y_train", "y_test"):
-        if set(np.unique(getattr(found, name))) != set(range(CLASSES)):
-            raise RunError(f"path must hold the ten classes of cifar10, got {path}")
-    return found
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", help="the images as one .npz (default: from dpnotes.datasets)")
 
 
-EXPERIMENT = _run.Experiment(
-    "ten_classes",
-    "Train on all ten classes through private labels, and measure.",
-    add_options=_add_options,
-    head=lambda chosen: {"cut": CUT if chosen.small else None, "data": DATA},
-    list_units=_list_units,
-    measure=_measure_unit,
-    lists=LISTS,
-)
-main = partial(_run.main, EXPERIMENT)
+main = partial(_run.main, "ten_classes")
 
 if __name__ == "__main__":
-    sys.exit(_run.start("ten_classes"))
+    sys.exit(main())
