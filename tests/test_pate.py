@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from laws import is_distributed_as, realised_bytes, realised_distribution
 from scipy import integrate, optimize, special, stats
 
@@ -360,16 +361,6 @@ def test_what_is_no_number_of_votes_is_refused_in_every_width(number, dtype):
         pate.GNMax(1.0).answer(np.array([number, 1], dtype), rng=0)
 
 
-def test_a_table_has_the_chances_of_its_rows_however_they_are_looked_up():
-    table = np.random.default_rng(0).integers(0, 60, size=(300, 4))
-    for chance, noise in (
-        (pate.gnmax_log_error_probability, 7.0),
-        (pate.lnmax_error_probability, 0.3),
-    ):
-        apart = [chance(row, noise) for row in table]
-        np.testing.assert_allclose(chance(table, noise), apart, rtol=1e-13)
-
-
 # Moments.
 
 
@@ -610,17 +601,6 @@ def test_reference_values_of_lnmax(queries, scale, expected):
     assert float(pate.LNMax(1 / scale).cost(queries, 1e-5)) == pytest.approx(expected, abs=6e-3)
 
 
-@needs_accounting
-@given(queries=st.integers(1, 200), gamma=st.floats(1e-3, 2), delta=st.floats(1e-9, 0.1))
-@settings(max_examples=20, deadline=None)
-def test_the_two_losses_cost_no_more_than_any_mechanism_of_both(queries, gamma, delta):
-    cost = float(pate.LNMax(gamma).cost(queries, delta))
-    assert cost <= float(accounting.compose([2 * gamma] * queries, delta)) * (1 + 1e-9)
-    tail = -math.log(delta)
-    by_hand = queries * gamma**2 + 2 * gamma * math.sqrt(queries * tail)
-    assert cost <= by_hand * (1 + 1e-3)
-
-
 def composed_epsilon(chances, others, queries, delta):
     """Return the epsilon of so many answers of two labels each, all on the same two tables."""
     first = np.arange(queries + 1)
@@ -648,17 +628,13 @@ def lower_limit(mechanism, queries, delta):
 
 @needs_accounting
 def test_costs_lie_above_what_two_labels_really_cost():
-    limits = [
-        lower_limit(ask, 100, 1e-5)
-        for ask in (pate.LNMax(0.05), pate.GumbelMax(20), pate.GNMax(40))
-    ]
+    asks = (pate.LNMax(0.05), pate.GumbelMax(20), pate.GNMax(40))
+    limits = [lower_limit(ask, 100, 1e-5) for ask in asks]
+    found = [float(ask.cost(100, 1e-5)) for ask in asks]
     assert [round(limit, 3) for limit in limits[:2]] == [1.974, 1.988]
-    costs = [
-        float(ask.cost(100, 1e-5)) for ask in (pate.LNMax(0.05), pate.GumbelMax(20), pate.GNMax(40))
-    ]
-    assert all(limit < cost for limit, cost in zip(limits, costs, strict=True))
+    assert np.all(np.less(limits, found))
     # The exponential mechanism of bounded range costs hardly more than two labels show.
-    assert costs[1] < 1.003 * limits[1]
+    assert found[1] < 1.003 * limits[1]
 
 
 def test_for_two_labels_the_losses_of_lnmax_differ_by_two_gamma_at_most():
@@ -884,17 +860,11 @@ def test_the_divergence_with_gumbel_noise_is_a_number_at_all_scales(scale, order
 
 
 def test_the_bound_holds_from_the_votes_to_their_neighbours_and_not_back():
-    # LNMax, gamma 1, order 2.
     chances, other = pate.output_distribution([[10, 3], [9, 4]], 1.0)
     bound = pate.lnmax_rdp([10, 3], 1.0, 2)
     assert log_moment(chances, other, 1) <= bound
     assert bound == pytest.approx(0.02605, abs=5e-6)
     assert log_moment(other, chances, 1) == pytest.approx(0.04529, abs=5e-6)
-    # GNMax, sigma 5: gaps of 196 and 194 votes.
-    chances, other = pate.output_distribution([[223, 27], [222, 28]], 5.0, noise="gaussian")
-    assert pate.gnmax_rdp([223, 27], 5.0, 48) == pytest.approx(2.36e-9, rel=3e-3)
-    back = np.exp(48 * np.log(other[1]) - 47 * np.log(chances[1])) / 47
-    assert back == pytest.approx(2.88e-8, rel=3e-3)
 
 
 MECHANISMS = [pate.LNMax(0.05), pate.GumbelMax(20), pate.GNMax(40), pate.ConfidentGNMax(9, 8, 7)]
@@ -989,9 +959,6 @@ class Published(release._Curve):
     def __init__(self, sigma, order, classes):
         self.end = -max((1 + 1 / sigma) ** 2, ((order - 1) / sigma) ** 2)
         super().__init__(sigma, order, classes)
-        if math.isclose(self.start, self.end):
-            self.start = self.end
-            self.plateau_start = float(self.moved(np.array([self.end]), -1)[0])
 
     def rdp(self, log_q):
         return np.where(log_q >= self.end, self.cap, super().rdp(log_q))
@@ -999,11 +966,9 @@ class Published(release._Curve):
 
 def test_reference_values_of_local_sensitivities():
     expected = [3.13503646e-17, 1.60178280e-8, 5.90681786e-3, *[5.99981308] * 7]
-    votes = np.array([[10, 0, 0]])
-    found = Published(0.5, 1.5, 3).local_sensitivities(votes, 10)
+    found = Published(0.5, 1.5, 3).local_sensitivities(np.array([[10, 0, 0]]), 10)
     np.testing.assert_allclose(found, expected, rtol=2e-9)
     ours = pate.gnmax_local_sensitivity([10, 0, 0], 0.5, 1.5)
-    assert ours.size == 10
     np.testing.assert_allclose(ours[:3], expected[:3], rtol=2e-9)
     assert np.all(ours[3:] < expected[3:])
     found = pate.gnmax_local_sensitivity([1000, 500, 300, 200, 0], 250, 10)
@@ -1011,52 +976,34 @@ def test_reference_values_of_local_sensitivities():
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
-def test_the_released_function_for_one_query_has_its_parameters_in_the_wrong_places():
-    # It hands sigma over as the number of teachers, the order as sigma and the teachers as order.
-    sigma, order, teachers, beta = 40, 14, 250, 0.0329
-    called = Published(order, teachers, len(ROW)).local_sensitivities(np.array([ROW]), sigma)
-    meant = Published(sigma, order, len(ROW)).local_sensitivities(np.array([ROW]), teachers)
-    np.testing.assert_allclose(
-        pate.gnmax_local_sensitivity(ROW, sigma, order), meant, rtol=1e-9, atol=1e-300
-    )
-    found = [pate.smooth_sensitivity(bounds, beta) for bounds in (called, meant)]
-    # A ninth of the noise that is needed.
-    assert found == pytest.approx([1.814e-5, 1.609e-4], rel=1e-3)
-
-
-def moved_vote_by_vote(curve, votes, distances):
-    """Return the local sensitivities of one query, moving a vote at a time."""
-    votes, bounds, arrived = np.sort(votes)[::-1], [], False
-    [flat] = curve.sensitivity(np.array([curve.plateau_start]))
+def moved_vote_by_vote(curve, votes, distances, weights=1):
+    """Return the local sensitivities, moving a vote of each query at a time as the paper does."""
+    votes, there, total = -np.sort(-np.array(votes), axis=1), np.zeros(len(votes), bool), []
+    flat = curve.sensitivity(np.array([curve.plateau_start]))
     for _ in range(distances):
-        log_q = np.atleast_1d(pate.gnmax_log_error_probability(votes, curve.sigma))
-        if not bounds:
+        log_q = pate.gnmax_log_error_probability(votes, curve.sigma)
+        if not total:
             tied = log_q > curve.start
-        bounds.append(flat if arrived else curve.sensitivity(log_q)[0])
-        short = log_q > curve.start and votes[1] > 0 if tied else log_q < curve.plateau_start
-        arrived |= not short
-        if not arrived:
-            votes[:2] += np.array([1, -1]) if tied else np.array([-1, 1])
-            votes = np.sort(votes)[::-1]
-    return np.array(bounds)
+        total.append(np.sum(weights * np.where(there, flat, curve.sensitivity(log_q))))
+        near = (log_q <= curve.start) | (votes[:, 1] == 0)
+        there |= np.where(tied, near, log_q >= curve.plateau_start)
+        votes[:, :2] += np.where(there, 0, np.where(tied, 1, -1))[:, None] * np.array([1, -1])
+        votes = -np.sort(-votes, axis=1)
+    return np.array(total)
 
 
 @pytest.mark.parametrize("cells", [1, 50])
 @given(
-    table=st.integers(2, 6).flatmap(
-        lambda classes: st.lists(
-            st.lists(st.integers(0, 25), min_size=classes, max_size=classes), min_size=1, max_size=4
-        )
-    ),
+    table=arrays(int, st.tuples(st.integers(1, 4), st.integers(2, 6)), elements=st.integers(0, 25)),
     sigma=st.sampled_from([1e-5, 0.3, 1.0, 3.0, 20.0]),
     order=st.sampled_from([1.01, 2.0, 14.0]),
 )
 @example(table=[[9, 9, 9, 4, 0], [25, 24, 0, 0, 0], [0, 0, 0, 0, 0]], sigma=3.0, order=2.0)
 @example(table=[[25, 0, 0]], sigma=0.3, order=2.0)
+@example(table=[[3, 2, 0]], sigma=20.0, order=14.0)
 @settings(max_examples=10, deadline=None)
 def test_votes_moved_all_at_once_are_those_moved_one_by_one(table, sigma, order, cells):
-    curve = release._Curve(sigma, order, len(table[0]))
-    expected = sum(moved_vote_by_vote(curve, np.array(row), 40) for row in table)
+    expected = moved_vote_by_vote(release._Curve(sigma, order, len(table[0])), table, 40)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release, "_CELLS", cells)
         found = pate.gnmax_local_sensitivity(table, sigma, order, distances=40)
@@ -1068,11 +1015,8 @@ def test_as_many_distances_as_there_are_votes_take_no_time_a_vote():
     local = pate.gnmax_local_sensitivity([20_000, 0], 40, 10)
     # Vote by vote it took eight seconds.
     assert time.process_time() - before < 1
-    assert local.size == 20_000
-    curve = release._Curve(40.0, 10.0, 2)
-    near = pate.gnmax_local_sensitivity([400, 0], 40, 10, distances=300)
-    np.testing.assert_allclose(near, moved_vote_by_vote(curve, np.array([400, 0]), 300))
     # With few votes left in front, only what stands between the two counts.
+    near = moved_vote_by_vote(release._Curve(40.0, 10.0, 2), [[400, 0]], 300)
     np.testing.assert_allclose(local[9_800:10_100], near, rtol=1e-12)
 
 
@@ -1084,21 +1028,20 @@ CASES = [(12, 3, 0.5, 1.5), (12, 3, 1.0, 2), (40, 2, 8.0, 4), (14, 3, 3.0, 2), (
 def test_no_teacher_changes_a_cost_more_than_the_local_sensitivity(teachers, classes, sigma, order):
     assert release.gnmax_sensitivity_conditions(sigma, order, classes) == (True, True)
 
+    # Which class has which count makes no difference.
     @functools.cache
     def at(votes):
         local = pate.gnmax_local_sensitivity(votes, sigma, order, distances=teachers + 1)
         return pate.gnmax_rdp(votes, sigma, order), local
 
     worst = 0
-    # Which class has which count makes no difference.
     for votes in {tuple(sorted(row)) for row in tables(teachers, classes).tolist()}:
         here, local = at(votes)
         for other in neighbours(votes):
             there, further = at(tuple(sorted(other.tolist())))
-            change = abs(there - here)
-            assert change <= local[0] * (1 + 1e-9)
-            worst = max(worst, change / local[0]) if local[0] else worst
+            assert abs(there - here) <= local[0] * (1 + 1e-9)
             assert np.all(further[:-1] <= local[1:] * (1 + 1e-9))
+            worst = max(worst, abs(there - here) / local[0]) if local[0] else worst
     assert worst > 0.8
 
 
@@ -1115,14 +1058,12 @@ def test_where_the_theorem_ends_the_plateau_counts_the_jump_to_the_data_independ
 )
 def test_for_tiny_noise_a_teacher_can_change_the_cost_too(votes, sigma, order):
     assert all(release.gnmax_sensitivity_conditions(sigma, order, len(votes)))
+    path = np.repeat([votes], 7, axis=0)
+    path[:, :2] += np.outer(range(7), [-1, 1])
+    changes = np.abs(np.diff([pate.gnmax_rdp(row, sigma, order) for row in path]))
     local = pate.gnmax_local_sensitivity(votes, sigma, order, distances=6)
-    costs = [
-        pate.gnmax_rdp([votes[0] - moved, votes[1] + moved, *votes[2:]], sigma, order)
-        for moved in range(7)
-    ]
-    changes = np.maximum.accumulate(np.abs(np.diff(costs)))
-    assert np.all(changes <= local * (1 + 1e-9))
-    assert changes[-1] > 0
+    assert np.all(np.maximum.accumulate(changes) <= local * (1 + 1e-9))
+    assert changes.any()
 
 
 @pytest.mark.parametrize(
@@ -1135,28 +1076,16 @@ def test_conditions_are_checked_however_far_out_the_data_begin_to_help(teachers,
 
 def test_where_the_conditions_fail_a_teacher_can_change_more():
     assert release.gnmax_sensitivity_conditions(2.0, 3, 2) == (True, False)
-    excess = 0
-    for votes in tables(14, 2):
-        local = pate.gnmax_local_sensitivity(votes, 2.0, 3, distances=1)
-        for other in neighbours(votes):
-            change = abs(pate.gnmax_rdp(other, 2.0, 3) - pate.gnmax_rdp(votes, 2.0, 3))
-            excess = max(excess, change / local[0]) if local[0] else excess
-    assert excess > 1.01
-
-
-def test_reference_values_of_the_conditions():
-    assert release.gnmax_sensitivity_conditions(20, 25, 10) == (True, False)
-    assert release.gnmax_sensitivity_conditions(30, 25, 10) == (True, True)
-    assert release.gnmax_sensitivity_conditions(40, 14, 10) == (True, True)
+    costs = [pate.gnmax_rdp(votes, 2.0, 3) for votes in tables(14, 2)]
+    local = [pate.gnmax_local_sensitivity(row, 2.0, 3, distances=1) for row in tables(14, 2)]
+    assert np.any(np.abs(np.diff(costs)) > 1.01 * np.ravel(local)[1:])
 
 
 def published_threshold_sensitivity(top, teachers, threshold, sigma, order):
     """Return what the released code takes: the largest at exactly d steps, not at up to d."""
-    steps = release._threshold_steps(teachers, threshold, sigma, order)
-    places = [[top + d, top - d] for d in range(teachers)]
-    return np.array(
-        [max([steps[v] for v in pair if 0 <= v <= teachers], default=0) for pair in places]
-    )
+    steps = np.pad(release._threshold_steps(teachers, threshold, sigma, order), teachers)
+    up, down = steps[teachers + top :], steps[teachers + top :: -1]
+    return np.maximum(up[:teachers], down[:teachers])
 
 
 def test_reference_values_of_the_threshold_s_local_sensitivities():
@@ -1175,17 +1104,13 @@ def test_reference_values_of_the_threshold_s_local_sensitivities():
 
 
 def test_two_queries_with_peaks_apart_need_the_largest_of_all_distances():
-    rows, threshold, sigma, order, beta = [[20, 10, 0], [26, 4, 0]], 16, 2, 10, 0.01
-    published = sum(
-        published_threshold_sensitivity(row[0], 30, threshold, sigma, order) for row in rows
-    )
-    ours = pate.threshold_local_sensitivity(rows, threshold, sigma, order)
+    ours = pate.threshold_local_sensitivity([[20, 10, 0], [26, 4, 0]], 16, 2, 10)
+    published = sum(published_threshold_sensitivity(top, 30, 16, 2, 10) for top in (20, 26))
     # Teachers can move both queries at once, each to any place within reach.
-    steps = release._threshold_steps(30, threshold, sigma, order)
-    reachable = [sum(steps[max(0, r[0] - d) : r[0] + d + 1].max() for r in rows) for d in range(30)]
-    np.testing.assert_allclose(ours, reachable, rtol=1e-12)
-    short = pate.smooth_sensitivity(published, beta)
-    assert short < 0.95 * pate.smooth_sensitivity(ours, beta)
+    steps = release._threshold_steps(30, 16, 2, 10)
+    reach = [sum(steps[max(0, t - d) : t + d + 1].max() for t in (20, 26)) for d in range(30)]
+    np.testing.assert_allclose(ours, reach, rtol=1e-12)
+    assert pate.smooth_sensitivity(published, 0.01) < 0.95 * pate.smooth_sensitivity(ours, 0.01)
 
 
 @pytest.mark.claim("pate.threshold_local_sensitivity", kind="enumeration")
@@ -1211,9 +1136,8 @@ def test_the_smooth_sensitivity_is_above_the_local_one_and_smooth(local, beta):
     smooth = pate.smooth_sensitivity(local, beta)
     assert smooth >= local[0]
     # A neighbour's bounds are those of one step more, at most.
-    assert pate.smooth_sensitivity(np.append(local[1:], local[-1]), beta) <= smooth * math.exp(
-        beta
-    ) * (1 + 1e-12)
+    neighbour = pate.smooth_sensitivity(np.append(local[1:], local[-1]), beta)
+    assert neighbour <= smooth * math.exp(beta) * (1 + 1e-12)
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no wider float")
@@ -1265,63 +1189,31 @@ def published_gnss_rdp(order, beta, scale):
 
 
 def test_the_published_cost_of_a_release_is_no_bound():
-    order, beta, scale = 14, 0.0329, 6.23
-    exact = pate.gnss_rdp(order, beta, scale)
-    published = published_gnss_rdp(order, beta, scale)
+    exact, published = (cost(14, 0.0329, 6.23) for cost in (pate.gnss_rdp, published_gnss_rdp))
     assert (round(exact, 3), round(published, 3)) == (1.607, 0.518)
-    shift = math.exp(-beta)
-    assert gaussian_divergence(order, shift, scale, scale * shift) > 3 * published
-    assert pate.gnss_rdp(20, 0.0329, scale) == math.inf
-    assert published_gnss_rdp(15, 0.0329, scale) < math.inf
-    assert published_gnss_rdp(16, 0.0329, scale) == math.inf
+    shift = math.exp(-0.0329)
+    assert gaussian_divergence(14, shift, 6.23, 6.23 * shift) > 3 * published
+    assert pate.gnss_rdp(20, 0.0329, 6.23) == math.inf
 
 
 ASK = pate.ConfidentGNMax(threshold=20.0, sigma_threshold=15.0, sigma=10.0)
-RELEASE = {
-    "mechanism": ASK,
-    "delta": 1e-5,
-    "order": 6.0,
-    "beta": 0.02,
-    "scale": 8.0,
-}
+PARAMETERS = {"order": 6.0, "beta": 0.02, "scale": 8.0}
+RELEASE = {"mechanism": ASK, "delta": 1e-5, **PARAMETERS}
 
 
 @pytest.mark.claim("pate.release_cost", kind="chosen cases")
 def test_a_released_cost_is_the_true_one_with_noise_of_its_smooth_sensitivity():
     table = np.random.default_rng(4).multinomial(60, [0.8, 0.15, 0.05], size=40)
     answered = np.arange(40) % 4 == 0
-    order, beta, scale = 6.0, 0.02, 8.0
-    rdp = ASK.rdp(table, order, answered=answered)
-    total = accounting.epsilon_from_rdp([rdp + pate.gnss_rdp(order, beta, scale)], [order], 1e-5)
-    local = pate.threshold_local_sensitivity(table, 20, 15, order, distances=61)
-    local = local + pate.gnmax_local_sensitivity(table[answered], 10, order, distances=61)
-    deviation = scale * pate.smooth_sensitivity(local, beta)
+    rdp = ASK.rdp(table, 6.0, answered=answered) + pate.gnss_rdp(**PARAMETERS)
+    total = accounting.epsilon_from_rdp([rdp], [6.0], 1e-5)
+    local = pate.threshold_local_sensitivity(table, 20, 15, 6.0, distances=61)
+    local = local + pate.gnmax_local_sensitivity(table[answered], 10, 6.0, distances=61)
     for seed in range(5):
         released = pate.release_cost(votes=table, **RELEASE, answered=answered, rng=seed)
-        noise = np.random.default_rng(seed).normal() * deviation
+        noise = np.random.default_rng(seed).normal() * 8.0 * pate.smooth_sensitivity(local, 0.02)
         assert float(released) == pytest.approx(total.epsilon + noise, abs=1e-6)
-
-
-def test_by_default_a_release_takes_its_parameters_from_public_numbers(monkeypatch):
-    taken = []
-
-    def take(order, beta, scale):
-        taken.append((order, beta, scale))
-        return 0.1
-
-    monkeypatch.setattr(release, "gnss_rdp", take)
-    monkeypatch.setattr(release, "_gnss_epsilon", lambda *_: 1.0)
-    answered = np.arange(40) % 4 == 0
-    ask, rng = pate.ConfidentGNMax(20, 15, 40), np.random.default_rng(4)
-    for spread in ([0.9, 0.05, 0.05], [0.4, 0.3, 0.3]):
-        table = rng.multinomial(60, spread, size=40)
-        pate.release_cost(ask, table, 1e-5, answered=answered, rng=0)
-    [first, second] = taken
-    assert first == second
-    order, beta, _ = first
-    mu = math.sqrt(40 / 15**2 + 20 / 40**2)
-    assert order == pytest.approx(1 + math.sqrt(2 * math.log(1e5)) / mu)
-    assert beta * order == pytest.approx(0.3)
+        assert float(released) == round(float(released), 6)
 
 
 @pytest.mark.parametrize(("queries", "answers", "classes"), [(1, 1, 2), (5, 2, 3), (50, 10, 10)])
@@ -1341,6 +1233,9 @@ def test_the_usual_order_of_few_queries_is_the_first_at_which_the_sensitivity_is
 def test_the_usual_release_shifts_by_a_twentieth_of_the_fixed_cost():
     ask = pate.ConfidentGNMax(200, 150, 40)
     order, beta, scale = release._usual_parameters(ask, 640, 286, 10, 1e-5, None)
+    mu = math.sqrt(640 / 150**2 + 2 * 286 / 40**2)
+    assert order == pytest.approx(1 + math.sqrt(2 * math.log(1e5)) / mu)
+    assert beta * order == pytest.approx(0.3)
     left = 1 - order * (1 - math.exp(-2 * beta))
     shift = order * math.exp(-2 * beta) / (2 * scale**2 * left)
     assert shift == pytest.approx(0.05 * float(ask.cost(640, 1e-5, answers=286)))
@@ -1348,26 +1243,12 @@ def test_the_usual_release_shifts_by_a_twentieth_of_the_fixed_cost():
     assert all(release.gnmax_sensitivity_conditions(40, order, 10))
 
 
-def test_a_release_says_what_it_costs_itself():
-    released = pate.release_cost(votes=[[50, 10]] * 9, **RELEASE, answered=[True] * 9, rng=0)
-    orders = np.linspace(1.01, 25, 2000)
-    rdp = [pate.gnss_rdp(order, 0.02, 8.0) for order in orders]
-    assert released.epsilon == pytest.approx(
-        accounting.epsilon_from_rdp(rdp, orders, 1e-5).epsilon, rel=1e-3
-    )
-    assert released.delta == 1e-5
-    assert float(released) == round(float(released), 6)
-
-
 @pytest.mark.parametrize(
     ("order", "beta", "scale"),
     [
-        (6, 1e-6, 1),
-        (6, 5e-324, 1),
-        (1.001, 3, 8),
-        (1 + 1e-7, 8, 8),
-        (6, 0.02, 1e9),
-        (6, 0.02, 1e-9),
+        *((6, beta, 1) for beta in (1e-6, 5e-324)),
+        *((6, 0.02, scale) for scale in (1e9, 8, 1e-9)),
+        *((1.001, 3, 8), (1 + 1e-7, 8, 8)),
     ],
 )
 def test_a_release_of_any_smoothness_has_a_finite_cost_at_its_best_order(order, beta, scale):
@@ -1381,25 +1262,29 @@ def test_a_release_of_any_smoothness_has_a_finite_cost_at_its_best_order(order, 
     assert math.isfinite(float(released))
 
 
-def test_only_the_value_of_a_release_depends_on_the_votes():
-    answered = np.arange(40) % 4 == 0
+@pytest.mark.parametrize("parameters", [{}, PARAMETERS])
+def test_only_the_value_of_a_release_depends_on_the_votes(parameters):
     ask, rng = pate.ConfidentGNMax(20, 15, 40), np.random.default_rng(4)
-    tables_ = [rng.multinomial(60, spread, size=40) for spread in ([0.9, 0.1, 0], [0.4, 0.3, 0.3])]
-    for parameters in ({}, {"order": 6.0, "beta": 0.02, "scale": 8.0}):
-        first, second = (
-            pate.release_cost(ask, table, 1e-5, answered=answered, rng=0, **parameters)
-            for table in tables_
+    first, second = (
+        pate.release_cost(
+            ask,
+            rng.multinomial(60, spread, size=40),
+            1e-5,
+            answered=np.arange(40) % 4 == 0,
+            rng=0,
+            **parameters,
         )
-        assert first.value != second.value
-        assert dataclasses.replace(first, value=0.0) == dataclasses.replace(second, value=0.0)
+        for spread in ([0.9, 0.1, 0], [0.4, 0.3, 0.3])
+    )
+    assert first.value != second.value
+    assert dataclasses.replace(first, value=0.0) == dataclasses.replace(second, value=0.0)
 
 
 def test_no_votes_make_a_release_raise():
-    rng = np.random.default_rng(0)
-    kinds = [np.full((5, 3), 20), np.tile([60, 0, 0], (5, 1)), np.tile([0, 0, 0], (5, 1))]
-    kinds += [rng.multinomial(60, [1 / 3] * 3, size=5), np.tile([31, 29, 0], (5, 1))]
-    for table in kinds:
-        for answered in (np.zeros(5, bool), np.ones(5, bool)):
+    votes = [[20, 20, 20], [60, 0, 0], [0, 0, 0], [31, 29, 0]]
+    mixed = np.random.default_rng(0).multinomial(60, [1 / 3] * 3, size=5)
+    for table in (mixed, *([row] * 5 for row in votes)):
+        for answered in ([False] * 5, [True] * 5):
             released = pate.release_cost(votes=table, **RELEASE, answered=answered, rng=1)
             assert math.isfinite(float(released))
 
@@ -1408,8 +1293,6 @@ def test_no_votes_make_a_release_raise():
     ("change", "words"),
     [
         ({"beta": 0.2}, "beta must be below"),
-        ({"scale": 1e-160}, "scale must be a number from 1e-9 to 1e9"),
-        ({"scale": 1e300}, "scale must be a number from 1e-9 to 1e9"),
         ({"order": 1e101}, "order must be a number above 1 and at most 1e"),
         ({"mechanism": pate.ConfidentGNMax(20, 15, 2.0), "order": 3.0}, "order must meet"),
     ],
@@ -1434,6 +1317,28 @@ def test_whether_an_order_is_refused_depends_on_no_votes(order):
     assert len(conditions) == (2 if order == 6 else 1)
 
 
+def test_the_divergence_of_noise_that_hardly_changes_is_not_negative_by_rounding():
+    for order in (1 + 1e-12, 1.001, 2.0, 1e9):
+        for beta in (1e-20, 1e-12, 1e-10 / order):
+            assert pate.gnss_rdp(order, beta, 1e9) >= 0
+
+
+@pytest.mark.parametrize(
+    ("noise", "votes"),
+    [
+        ((200, 150, 40), [[200, 50]] * 5),
+        ((200, 150, 40), [[250, 0, 0]]),
+        ((200, 150, 5), [[9, 1]] * 3),
+        ((1e9, 1e9, 1e9), [[250, 0]] * 5),
+    ],
+)
+def test_the_cost_of_few_queries_can_be_released_without_a_choice_of_order(noise, votes):
+    ask, answered = pate.ConfidentGNMax(*noise), [True] * len(votes)
+    released = pate.release_cost(ask, votes, 1e-5, answered=answered, rng=0)
+    assert math.isfinite(float(released))
+    assert released.epsilon > 0
+
+
 # The published analyses, on the votes that the authors released.
 
 
@@ -1451,181 +1356,66 @@ FIRST = {"orders": range(2, 10), "conversion": "classic", "method": "2017"}
 SECOND = {"orders": pate.ORDERS_2018, "conversion": "classic"}
 
 
-def test_the_orders_of_the_papers_are_sorted_and_each_is_there_once():
-    assert (pate.ORDERS_2018[0], pate.ORDERS_2018[-1], len(pate.ORDERS_2018)) == (2.0, 500.0, 297)
-    assert np.all(np.diff(pate.ORDERS_2018) > 1e-9)
+def test_the_analysis_of_2017(released):
+    digits, houses = released("mnist_250_teachers"), released("svhn_250_teachers")
+    # The paper has 5.04 and 8.19 for house numbers and speaks of scale 20, which costs less.
+    for votes, delta, expected in [
+        (digits[released("mnist_student_query_indices")], 1e-5, [1.958683, 2.048561]),
+        (digits[:100], 1e-5, [2.042991, 2.074405]),
+        (houses[:500], 1e-6, [4.372224, 5.041318]),
+        (houses[:1000], 1e-6, [6.432913, 8.191690]),
+    ]:
+        found = [pate.LNMax(g).secret_cost(votes, delta, **FIRST) for g in (0.05, 0.1)]
+        np.testing.assert_allclose([cost.epsilon for cost in found], expected, atol=5e-7, rtol=0)
+        assert {cost.answered for cost in found} == {len(votes)}
 
 
 @pytest.mark.parametrize(
-    ("gamma", "student", "first"), [(0.05, 1.958683, 2.042991), (0.1, 2.048561, 2.074405)]
-)
-def test_the_analysis_of_2017_on_mnist(released, gamma, student, first):
-    votes, queries = released("mnist_250_teachers"), released("mnist_student_query_indices")
-    cost = pate.LNMax(gamma).secret_cost(votes[queries], 1e-5, **FIRST)
-    assert cost.epsilon == pytest.approx(student, abs=5e-7)
-    assert (cost.order, cost.answered) == (9, 100)
-    cost = pate.LNMax(gamma).secret_cost(votes[:100], 1e-5, **FIRST)
-    assert cost.epsilon == pytest.approx(first, abs=5e-7)
-
-
-def test_the_analysis_of_2017_on_house_numbers_is_that_of_noise_of_scale_10(released):
-    votes = released("svhn_250_teachers")
-    found = [pate.LNMax(0.1).secret_cost(votes[:n], 1e-6, **FIRST) for n in (500, 1000)]
-    assert [round(cost.epsilon, 4) for cost in found] == [5.0413, 8.1917]
-    # The paper speaks of scale 20, where the same analysis has less.
-    found = [pate.LNMax(0.05).secret_cost(votes[:n], 1e-6, **FIRST) for n in (500, 1000)]
-    assert [round(cost.epsilon, 3) for cost in found] == [4.372, 6.433]
-
-
-def log_moments_by_hand(votes, gamma, moment):
-    """Return Theorem 3 with Lemma 4 for every row of votes, which may stand in any order."""
-    gaps = gamma * (votes.max(axis=1, keepdims=True) - votes)
-    q = ((2 + gaps) / 4 * np.exp(-gaps)).sum(axis=1) - 0.5
-    holds = q <= 1 / (math.exp(2 * gamma) + 1)
-    q = np.where(holds, q, 0)
-    near = (1 - q) * ((1 - q) / (1 - math.exp(2 * gamma) * q)) ** moment
-    log_moment = np.log(near + q * math.exp(2 * gamma * moment))
-    cap = min(2 * gamma**2 * moment * (moment + 1), 2 * gamma * moment)
-    return np.where(holds, np.minimum(log_moment, cap), cap)
-
-
-def test_the_method_of_2017_is_that_of_its_code(released):
-    votes = released("svhn_250_teachers")[:2000]
-    for gamma, moment in ((0.05, 1), (0.1, 8), (1.0, 4)):
-        expected = log_moments_by_hand(votes, gamma, moment).sum() / moment
-        found = pate.lnmax_rdp(votes, gamma, moment + 1, method="2017")
-        assert found == pytest.approx(expected, rel=1e-9)
-        assert pate.lnmax_rdp(votes, gamma, moment + 1) < found
-
-
-def published_smooth_sensitivity(row, gamma, moment, beta, first_two):
-    """Return the 2017 code's, which looks at the gap between the first two votes it is given."""
-    far = np.arange(int(row.max()) + 2)
-    path = np.tile(np.sort(row)[::-1], (far.size, 1))
-    path[:, 0] -= far
-    path[:, 1] += far
-    steps = np.diff(log_moments_by_hand(path, gamma, moment))
-    steps[first_two[0] < first_two[1] + far[:-1]] = 0
-    until = np.append(np.flatnonzero(steps == 0), steps.size)[0]
-    return max(0, (steps * np.exp(-beta * far[:-1]))[: until + 1].max())
-
-
-def test_the_code_of_2017_overlooks_most_of_the_sensitivity(released):
-    votes = released("mnist_250_teachers")[released("mnist_student_query_indices")]
-    gamma, moment, beta = 0.1, 8, 0.09
-    unsorted, in_order = (
-        np.array(
-            [published_smooth_sensitivity(row, gamma, moment, beta, pair) for row, pair in pairs]
-        )
-        for pairs in ([(v, v[:2]) for v in votes], [(v, np.sort(v)[:-3:-1]) for v in votes])
-    )
-    assert np.count_nonzero(unsorted == 0) == 77
-    assert (round(unsorted.sum(), 3), round(in_order.sum(), 3)) == (0.142, 0.489)
-    # Of the queries for which it sees none, a single vote changes the cost all the same.
-    for row in votes[unsorted == 0][:10]:
-        here, *there = (
-            pate.lnmax_rdp(votes, gamma, moment + 1, method="2017")
-            for votes in (row, *neighbours(row))
-        )
-        assert max(abs(cost - here) for cost in there) > 0
-
-
-def test_more_moments_better_conversion_two_laplace_losses_and_exact_chances_each_save(released):
-    votes = released("mnist_250_teachers")[released("mnist_student_query_indices")]
-    ask, many = pate.LNMax(0.05), range(2, 101)
-    costs = [
-        ask.secret_cost(votes, 1e-5, orders=many, conversion="classic", method="2017"),
-        ask.secret_cost(votes, 1e-5, orders=many, method="2017"),
-        ask.secret_cost(votes, 1e-5),
-        ask.secret_cost(votes, 1e-5, method="exact"),
-    ]
-    assert [round(cost.epsilon, 4) for cost in costs] == [1.4371, 1.2673, 0.9971, 0.9269]
-
-
-@pytest.mark.parametrize(
-    ("name", "queries", "delta", "before", "now"),
-    [
-        ("adult_250_teachers", 500, 1e-5, 2.08, 1.64),
-        ("mnist_250_teachers", 100, 1e-5, 1.34, 1.06),
-        ("svhn_250_teachers", 500, 1e-6, 3.97, 2.91),
-    ],
-)
-def test_two_laplace_losses_save_where_teachers_disagree(
-    released, name, queries, delta, before, now
-):
-    votes, ask = released(name)[:queries], pate.LNMax(0.05)
+    ("name", "queries", "delta", "then", "now"),
+    [("adult", 500, 1e-5, 2.08, 1.64), ("mnist", 100, 1e-5, 1.34, 1.06),
+     ("svhn", 500, 1e-6, 3.97, 2.91)],
+)  # fmt: skip
+def test_two_laplace_losses_save_where_teachers_disagree(released, name, queries, delta, then, now):
+    votes, ask = released(f"{name}_250_teachers")[:queries], pate.LNMax(0.05)
     found = ask.secret_cost(votes, delta, orders=range(2, 200), method="2017")
-    assert round(found.epsilon, 2) == before
+    assert round(found.epsilon, 2) == then
     assert round(ask.secret_cost(votes, delta).epsilon, 2) == now
 
 
 def test_noisy_labels_of_2017_are_those_of_scale_20(released):
     votes, labels = released("mnist_250_teachers"), released("mnist_250_student_labels_lap_20")
-    agreement = np.mean(labels == votes.argmax(axis=1))
-    assert agreement == pytest.approx(0.969, abs=5e-4)
-    expected = {
-        g: 1 - pate.lnmax_error_probability(votes[::20], g, method="exact").mean()
-        for g in (0.05, 0.1)
-    }
-    assert expected[0.05] == pytest.approx(0.970, abs=4e-3)
-    assert expected[0.1] == pytest.approx(0.988, abs=4e-3)
+    kept = [
+        1 - pate.lnmax_error_probability(votes[::20], gamma, method="exact").mean()
+        for gamma in (0.05, 0.1)
+    ]
     drawn = pate.LNMax(0.05).answer(votes, rng=0)
-    assert np.mean(drawn == votes.argmax(axis=1)) == pytest.approx(agreement, abs=0.01)
+    agreement = [np.mean(found == votes.argmax(axis=1)) for found in (labels, drawn)]
+    np.testing.assert_allclose([*agreement, *kept], [0.969, 0.969, 0.970, 0.988], atol=4e-3)
 
 
-def test_the_analysis_of_2018_on_mnist(released):
-    votes = released("mnist_250_teachers")[:640]
-    cost = pate.ConfidentGNMax(200, 150, 40).secret_cost(votes, 1e-5, **SECOND)
-    assert cost.epsilon == pytest.approx(1.999, abs=5e-4)
-    assert cost.order == 14
-    assert cost.answered == pytest.approx(282.72, abs=5e-3)
-    orders = np.array(pate.ORDERS_2018)
-    independent = orders * (320 / 150**2 + cost.answered / 40**2)
-    [found, _] = accounting.best_epsilon(independent, orders, 1e-5, conversion="classic")
-    assert found == pytest.approx(3.157, abs=5e-4)
-    # What the released code adds for the release of epsilon, and what must be added.
-    for own_cost, total in [(published_gnss_rdp, 2.516), (pate.gnss_rdp, 3.606)]:
-        # beta and the scale are rounded here, which moves the last digit.
-        own = own_cost(14, 0.0329, 6.23)
-        assert cost.epsilon + own == pytest.approx(total, abs=2e-3)
-
-
-def test_the_analysis_of_2018_on_house_numbers(released):
-    votes, ask = released("svhn_250_teachers")[:8500], pate.ConfidentGNMax(300, 200, 40)
-    cost = ask.secret_cost(votes, 1e-6, **SECOND)
-    assert cost.epsilon == pytest.approx(4.9152, abs=5e-5)
-    assert cost.order == 7.5
-    assert cost.answered == pytest.approx(2969.09, abs=5e-3)
-    assert ask.secret_cost(votes, 1e-6).epsilon == pytest.approx(4.4500, abs=5e-4)
-
-
-def expected_local_sensitivities(votes, weights, curve, distances):
-    """Return the released code's: each query counts with the chance that it is answered."""
-    votes, total = -np.sort(-votes, axis=1), []
-    for distance in range(distances):
-        log_q = pate.gnmax_log_error_probability(votes, curve.sigma)
-        if distance == 0:
-            tied = log_q > curve.start
-            there = (log_q >= curve.plateau_start) & ~tied
-            first = curve.sensitivity(log_q)
-        there |= np.where(tied, log_q <= curve.start, log_q >= curve.plateau_start)
-        flat = curve.sensitivity(np.array([curve.plateau_start]))
-        total.append(weights @ np.where(there, flat, curve.sensitivity(log_q)))
-        votes[:, :2] += np.where(there, 0, np.where(tied, 1, -1))[:, None] * np.array([1, -1])
-        votes = -np.sort(-votes, axis=1)
-    assert total[0] == pytest.approx(weights @ first)
-    return np.array(total)
+@pytest.mark.parametrize(
+    ("name", "queries", "noise", "delta", "epsilon", "order", "answered"),
+    [("mnist", 640, (200, 150, 40), 1e-5, 1.9988, 14, 282.72),
+     ("svhn", 8500, (300, 200, 40), 1e-6, 4.9152, 7.5, 2969.09),
+     # The paper is quoted with 524 answers at 1.90, which no setting that we tried explains.
+     ("adult", 1500, (300, 200, 40), 1e-5, 1.6782, 15.5, 538.26)],
+)  # fmt: skip
+def test_the_analysis_of_2018(released, name, queries, noise, delta, epsilon, order, answered):
+    votes = released(f"{name}_250_teachers")[:queries]
+    cost = pate.ConfidentGNMax(*noise).secret_cost(votes, delta, **SECOND)
+    assert cost.epsilon == pytest.approx(epsilon, abs=5e-5)
+    assert cost.order == order
+    assert cost.answered == pytest.approx(answered, abs=5e-3)
 
 
 def test_the_smooth_sensitivity_of_2018_on_mnist(released):
-    votes = released("mnist_250_teachers")[:640]
-    curve = release._Curve(40.0, 14.0, 10)
-    found = expected_local_sensitivities(votes, np.ones(640), curve, 120)
+    votes, curve = released("mnist_250_teachers")[:640], release._Curve(40.0, 14.0, 10)
     ours = pate.gnmax_local_sensitivity(votes, 40, 14, distances=120)
-    np.testing.assert_allclose(found, ours, rtol=1e-9)
+    np.testing.assert_allclose(moved_vote_by_vote(curve, votes, 120), ours, rtol=1e-9)
     assert not pate.threshold_local_sensitivity(votes, 200, 150, 14).any()
+    # The released code counts each query with the chance that it is answered.
     weights = special.ndtr((votes.max(axis=1) - 200) / 150)
-    local = expected_local_sensitivities(votes, weights, curve, 120)
+    local = moved_vote_by_vote(curve, votes, 120, weights)
     costs = []
     for beta in np.arange(0.3, 0.495, 0.01) / 14:
         smooth = pate.smooth_sensitivity(local, beta)
@@ -1636,32 +1426,3 @@ def test_the_smooth_sensitivity_of_2018_on_mnist(released):
     assert (round(beta, 4), round(scale, 2), round(deviation, 3)) == (0.0329, 6.23, 0.385)
     before = pate.ConfidentGNMax(200, 150, 40).secret_cost(votes, 1e-5, **SECOND).epsilon
     assert [round(before + cost, 3) for cost in own] == [3.588, 2.516]
-
-
-def test_the_analysis_of_2018_on_adult(released):
-    votes = released("adult_250_teachers")[:1500]
-    cost = pate.ConfidentGNMax(300, 200, 40).secret_cost(votes, 1e-5, **SECOND)
-    # The paper is quoted with 524 answers at 1.90, which no setting that we tried explains.
-    assert cost.answered == pytest.approx(538.26, abs=5e-3)
-    assert cost.epsilon == pytest.approx(1.678, abs=5e-4)
-
-
-def test_no_number_of_votes_makes_the_costs_of_gumbel_noise_warn():
-    for votes in itertools.combinations_with_replacement(range(0, 251, 25), 3):
-        assert np.all(costs.gumbel_rdp(votes, 0.25, [1.5, 100.0, 1000.0]) >= 0)
-
-
-def test_the_divergence_of_noise_that_hardly_changes_is_not_negative_by_rounding():
-    for order in (1 + 1e-12, 1.001, 2.0, 1e9):
-        for beta in (1e-20, 1e-12, 1e-10 / order):
-            assert pate.gnss_rdp(order, beta, 1e9) >= 0
-    ask = pate.ConfidentGNMax(1e9, 1e9, 1e9)
-    released = pate.release_cost(ask, [[250, 0]] * 5, 1e-5, answered=[True] * 5, rng=0)
-    assert released.epsilon > 0
-
-
-def test_the_cost_of_few_queries_can_be_released_without_a_choice_of_order():
-    for sigma, votes in [(40, [[200, 50]] * 5), (40, [[250, 0, 0]]), (5, [[9, 1]] * 3)]:
-        ask = pate.ConfidentGNMax(200, 150, sigma)
-        released = pate.release_cost(ask, votes, 1e-5, answered=[True] * len(votes), rng=0)
-        assert math.isfinite(float(released))
