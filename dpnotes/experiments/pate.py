@@ -463,7 +463,7 @@ def _row(setting: Setting) -> dict[str, Any]:
 
 def prepare(chosen: argparse.Namespace, shared: dict[str, Any]) -> tuple[dict, np.ndarray]:
     if find_spec("dp_accounting") is None:
-        raise RunError("the costs of Laplace noise need dp-accounting: pip install dpnotes[accounting]")
+        raise RunError("costs of Laplace noise need dp-accounting: pip install dpnotes[accounting]")
     votes, summary = teach(chosen, shared)
     return {"teachers": summary}, votes
 
