@@ -9,7 +9,7 @@ import ast
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,22 +30,40 @@ GENERATORS = {"rng", "seed", "random_state"}
 class Claim:
     """What a function of a page promises, and a change of its source that breaks the promise.
 
-    `run` takes the page's names and returns a function of a data set and a generator. `first` and
-    `second` are the neighbours that it hurts most. `given` are names that the function takes from
-    cells that are not run here. `seen` is the part of the claim that
-    the audit must find at least: 0 where the noise hides the worst pair from so few runs.
+    The function is called with a data set, the `settings` and `rng`; a tuple is several arguments.
+    `run` stands in its place where it takes other ones: it takes the page's names and returns a
+    function of a data set and a generator. `first` and `second` are the neighbours that it hurts
+    most. `given` are names that the function takes from cells that are not run here. `seen` is the
+    part of the claim that the audit must find at least: 0 where the noise hides the worst pair from
+    so few runs.
     """
 
     epsilon: float
-    run: Callable
     first: object
     second: object
-    broken: tuple[str, str]
+    settings: list = field(default_factory=list)
+    run: Callable | None = None
+    broken: tuple[str, str] = ("", "")
     delta: float = 0.0
     exact: bool = False
     trials: int = 4_000
     seen: float = 0.25
     given: dict = field(default_factory=dict)
+
+    def broken_by(self, old, new):
+        """Return the claim with a change of the source of its function."""
+        return replace(self, broken=(old, new))
+
+    def mechanism(self, name, page):
+        """Return a function of the names of a page as one of a data set and a generator."""
+        if self.run:
+            return self.run(page)
+
+        def call(data, rng):
+            data = data if isinstance(data, tuple) else [data]
+            return page[name](*data, *self.settings, rng=rng)
+
+        return call
 
 
 def notebooks():
