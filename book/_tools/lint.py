@@ -28,7 +28,6 @@ ROOT = refresh.ROOT
 # What every core page has; the sources come last, in a cell of their own.
 SECTIONS = ["Takeaways", "Exercises", "Sources"]
 MOST_MINUTES, MOST_LINES = 45, 180
-WRITTEN = refresh.KERNEL, refresh.LANGUAGE
 BACK_MATTER = {"field.ipynb", "how_fast.ipynb", "security.ipynb"}
 
 # Roles, and fenced directives with prose inside, which JupyterLab shows only with colons.
@@ -47,18 +46,6 @@ TERM = re.compile(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`")
 GLOSSARY_LINK = re.compile(r"\(<?(?:\.\./)*glossary\.md#term-([^\s)>]+)")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One broken rule: where, and what is wrong."""
-
-    file: str
-    place: str
-    message: str
-
-    def __str__(self):
-        return ":".join(filter(None, [self.file, self.place])) + f": {self.message}"
-
-
 @dataclass
 class Page:
     """A notebook or a Markdown page, as numbered cells."""
@@ -68,9 +55,9 @@ class Page:
     metadata: dict = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path, root=ROOT):
+    def read(cls, path):
         """Read a page from its file; it is known by its way from the book's folder."""
-        name = path.relative_to(root / "book").as_posix()
+        name = path.relative_to(ROOT / "book").as_posix()
         if path.suffix == ".ipynb":
             book = refresh.read(path)
             return cls(name, book["cells"], book["metadata"])
@@ -86,25 +73,19 @@ class Page:
         """Whether the page is a chapter's; the others lie in folders, or show what was measured."""
         return self.is_notebook and "/" not in self.name and self.name not in BACK_MATTER
 
-    @property
-    def is_chinese(self):
-        """Whether the page is a translation."""
-        return self.name.startswith("zh/")
-
     def of_type(self, kind):
         """Yield ``(number, cell)`` for the cells of one type."""
         return [(n, c) for n, c in enumerate(self.cells, start=1) if c["cell_type"] == kind]
 
     def find(self, look):
-        """Yield ``(number, line, found)`` for all that a function finds in a cell of prose."""
-        for number, cell in self.of_type("markdown"):
-            yield from ((number, line, found) for line, found in look(cell["source"]))
+        """Yield ``(number, line, found)`` for all that a function finds in a cell's words.
 
-    def find_all(self, pattern, mask=str):
-        """Yield ``(number, line, match)`` for each match in the prose of the page."""
-        for number, cell in self.of_type("markdown"):
-            for match in pattern.finditer(mask(cell["source"])):
-                yield number, marks.line_of(cell["source"], match.start()), match
+        These are prose, or what a cell says of its picture.
+        """
+        for number, cell in enumerate(self.cells, start=1):
+            is_prose = cell["cell_type"] == "markdown"
+            text = cell["source"] if is_prose else refresh.alt_of(cell)
+            yield from ((number, line, found) for line, found in look(text))
 
     def text(self):
         """Return the prose of the page in one piece."""
@@ -133,11 +114,8 @@ def sections(page):
     if not page.is_core:
         return
     found = prose.headings(page.text(), 2)
-    for heading in SECTIONS:
-        if found.count(heading) != 1:
-            yield 1, 1, f"the section {heading!r} is there {found.count(heading)} times"
-    if found[-1:] != SECTIONS[-1:]:
-        yield 1, 1, f"the last section is not {SECTIONS[-1]!r}"
+    if [each for each in found if each in SECTIONS] != SECTIONS or found[-1] != SECTIONS[-1]:
+        yield 1, 1, f"needs each of {', '.join(SECTIONS)} once, in this order, the last one last"
 
 
 def readable(page):
@@ -154,23 +132,27 @@ def readable(page):
             yield number, 1, "shows code before the first picture"
         if _has_figure(cell) or PICTURE.search(cell["source"]):
             break
-    for number, line, match in page.find_all(SOURCE, prose.mask):
+    for number, line, match in page.find(lambda text: marks.find(SOURCE, prose.mask(text))):
         yield number, line, f"speaks of {match.group()!r}: teach the subject"
 
 
-def left_by_editors(page):
-    """No notebook names the kernel of whoever edited it, and every cell is prose or code."""
-    if (page.metadata.get("kernelspec"), page.metadata.get("language_info")) != WRITTEN:
-        yield 1, 1, "an editor wrote down its kernel or its Python: run `make refresh`"
-    for number, _ in page.of_type("raw"):
-        yield number, 1, "is a raw cell, which the site leaves out: make it Markdown"
+def refreshed(page):
+    """All that `make refresh` writes without a run is written: numbers, sources, folds, kernel."""
+    book = {"cells": page.cells, "metadata": page.metadata}
+    fresh = refresh.normalise(book)
+    if fresh["metadata"] != page.metadata:
+        yield 1, 1, "the kernel or its Python is that of an editor: run `make refresh`"
+    for number, (cell, new) in enumerate(zip(page.cells, fresh["cells"], strict=True), start=1):
+        if cell != new:
+            yield number, 1, "does not follow from the rest of the page: run `make refresh`"
+        if cell["cell_type"] == "raw":
+            yield number, 1, "is a raw cell, which the site leaves out: make it Markdown"
 
 
 def true_marks(page):
-    """Every number before a mark is the one that a cell keeps, or the reading time."""
+    """Every mark names a number that a cell keeps, and stands where the site does not print it."""
     numbers = refresh.numbers(page.cells)
-    for number, line, message in page.find(lambda text: marks.problems(text, numbers)):
-        yield number, line, f"{message}; run `make refresh`"
+    yield from page.find(lambda text: marks.problems(text, numbers))
     for number, line, name in page.find(prose.misplaced_marks):
         yield number, line, f"the mark {name} would be printed there: move it into the prose"
 
@@ -188,18 +170,17 @@ def kept_once(page):
 
 def plain_links(page):
     """Nothing in a notebook's prose needs the site to be read: no roles, no fenced directives."""
-    for number, line, match in page.find_all(FOR_THE_SITE):
+    for number, line, match in page.find(lambda text: marks.find(FOR_THE_SITE, text)):
         yield number, line, f"{match.group().strip()} shows as it is outside of the site"
 
 
 def sources_at_the_foot(page):
     """A notebook lists its sources, and links to no library that its bibliography lacks."""
-    bibliography = refresh.BIBLIOGRAPHY
-    for number, line, address in page.find(lambda text: sources.unknown(text, bibliography)):
+    for number, line, address in page.find(sources.unknown):
         yield number, line, f"{address} is not in references.bib"
-    wanted, last = sources.listed(sources.above(page.cells), bibliography), page.cells[-1]
-    if wanted != sources.HEADING + "\n" and last["source"].rstrip() != wanted:
-        yield len(page.cells), 1, "the list of sources is not that of the links: run `make refresh`"
+    cited = sources.cited(page.text())
+    if cited and not page.cells[-1]["source"].startswith(sources.HEADING):
+        yield len(page.cells), 1, f"cites, and its last cell is not {sources.HEADING!r}"
 
 
 def answerable_quiz(page):
@@ -211,16 +192,10 @@ def answerable_quiz(page):
 
 
 def alt_texts(page):
-    """Every figure says in words what it shows, with numbers that a cell keeps."""
-    numbers = refresh.numbers(page.cells)
+    """Every figure says in words what it shows."""
     for number, cell in page.of_type("code"):
-        alt = refresh.alt_of(cell)
-        if _has_figure(cell) and len(alt) < 20:
+        if _has_figure(cell) and len(refresh.alt_of(cell)) < 20:
             yield number, 1, "a figure without alt text (cell metadata mystnb.image.alt)"
-        for _, typed in prose.typed_numbers(alt):
-            yield number, 1, f"{typed} is typed into an alt text: keep it, or say it in words"
-        for _, message in marks.problems(alt, numbers):
-            yield number, 1, f"an alt text {message}; run `make refresh`"
 
 
 def _has_figure(cell):
@@ -241,22 +216,21 @@ def axis_labels(page):
                     yield number, 1, f"a figure without a label on its {axis} axis"
 
 
-def stale_notebooks(root=ROOT):
+def stale_notebooks():
     """Every notebook shows what today's code gives."""
-    for path in refresh.notebooks(root):
-        if reason := refresh.stale(path, root):
-            shown = path.relative_to(root).as_posix()
-            yield Problem(shown, "", f"stale: {reason}; run `make refresh`")
+    for path in refresh.notebooks():
+        if reason := refresh.stale(path):
+            yield f"{path.relative_to(ROOT).as_posix()}: stale: {reason}; run `make refresh`"
 
 
 def used_glossary_terms(pages):
     """Every term of the glossary is linked from another page, and every link has its term."""
     for language in (False, True):
-        mine = [page for page in pages if page.is_chinese == language]
+        mine = [page for page in pages if page.name.startswith("zh/") == language]
         terms = [(page, *term) for page in mine for term in glossary_terms(page.text())]
         known = {_anchor(term) for _, _, term in terms}
         for page in mine:
-            for number, line, match in page.find_all(GLOSSARY_LINK):
+            for number, line, match in page.find(lambda text: marks.find(GLOSSARY_LINK, text)):
                 if known and match[1] not in known:
                     yield _problem(page, number, line, f"the glossary has no {match[1]}")
         # The Chinese pages are an excerpt of the book, which has no use for some of its terms.
@@ -286,21 +260,20 @@ def complete_contents(root=ROOT):
     listed = set(ledger.contents(root))
     files = [*refresh.pages(".md", root), *refresh.notebooks(root)]
     pages = {path.relative_to(root).with_suffix("").as_posix() for path in files}
-    for name in sorted(listed - pages):
-        yield Problem("_toc.yml", "", f"{name} does not exist")
-    for name in sorted(pages - listed):
-        yield Problem("_toc.yml", "", f"{name} is not in the table of contents")
+    for name in sorted(listed ^ pages):
+        reason = "does not exist" if name in listed else "is not in the table of contents"
+        yield f"_toc.yml: {name} {reason}"
 
 
 def _problem(page, number, line, message):
     place = f"{number}:{line}" if page.is_notebook else str(line)
-    return Problem(f"book/{page.name}", place, message)
+    return f"book/{page.name}:{place}: {message}"
 
 
 NOTEBOOK_RULES = [
     sections,
     readable,
-    left_by_editors,
+    refreshed,
     true_marks,
     kept_once,
     plain_links,
@@ -311,10 +284,9 @@ NOTEBOOK_RULES = [
 ]
 
 
-def pages(root=ROOT):
+def pages():
     """Read every page of the book, in the order of its name."""
-    paths = [*refresh.pages(".md", root), *refresh.notebooks(root)]
-    return [Page.read(path, root) for path in sorted(paths)]
+    return [Page.read(path) for path in sorted([*refresh.pages(".md"), *refresh.notebooks()])]
 
 
 def check_page(page):
@@ -323,24 +295,21 @@ def check_page(page):
     return [_problem(page, *found) for rule in rules for found in rule(page)]
 
 
-def check(root=ROOT):
+def check():
     """Return every problem of the book."""
-    book = pages(root)
-    found = [*stale_notebooks(root), *complete_contents(root), *used_glossary_terms(book)]
+    book = pages()
+    found = [*stale_notebooks(), *complete_contents(), *used_glossary_terms(book)]
     return [*found, *(problem for page in book for problem in check_page(page))]
 
 
-def main(arguments=None, root=ROOT):
+def main():
     """Print the problems; the exit status is 1 when there are any."""
     parser = argparse.ArgumentParser(description="Check the book as an object.")
     parser.add_argument("--stale", action="store_true", help="only refuse stale notebooks")
-    if parser.parse_args(arguments).stale:
-        problems, last = list(stale_notebooks(root)), []
-    else:
-        problems = check(root)
-        in_words = f"{len(problems)} problems in the book." if problems else "The book is in order."
-        last = [*translations.report(root), in_words]
-    for line in [*problems, *last]:
+    stale_only = parser.parse_args().stale
+    problems = list(stale_notebooks()) if stale_only else check()
+    in_words = f"{len(problems)} problems in the book." if problems else "The book is in order."
+    for line in [*problems, *([] if stale_only else [*translations.report(), in_words])]:
         print(line)
     return 1 if problems else 0
 

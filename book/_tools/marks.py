@@ -17,6 +17,12 @@ MARK = re.compile(
 READING_TIME = "minutes"
 
 
+def find(pattern, text):
+    """Yield ``(line, match)`` for each match of a pattern in a text; lines count from 1."""
+    for match in pattern.finditer(text):
+        yield line_of(text, match.start()), match
+
+
 def line_of(text, place):
     """Return the line, counted from 1, of a place in a text."""
     return text.count("\n", 0, place) + 1
@@ -58,11 +64,8 @@ def written(text, numbers):
 
 
 def problems(text, numbers):
-    """Yield ``(line, message)`` for each mark whose number is not the one kept."""
-    for match in MARK.finditer(text):
-        line = line_of(text, match.start())
-        new, reason = shown(numbers, match["name"], match["spec"])
+    """Yield ``(line, reason)`` for each mark that can't be written from the numbers kept."""
+    for line, match in find(MARK, text):
+        _, reason = shown(numbers, match["name"], match["spec"])
         if reason:
             yield line, reason
-        elif new != match["shown"]:
-            yield line, f"shows {match['shown']} for {match['name']}, which is {new} now"

@@ -51,7 +51,7 @@ def measure(cells):
         if cell["cell_type"] != "markdown":
             continue
         counted = []
-        for line in _without_dropdowns("".join(cell["source"])):
+        for line in _without_dropdowns(cell["source"]):
             heading = HEADING.match(line)
             # A section ends at the next heading of its level.
             if heading and not 0 < skipped < len(heading["marks"]):
@@ -66,7 +66,7 @@ def visible_lines(cell):
     """Count the lines of a code cell that a reader sees; blank ones do not count."""
     if HIDDEN & set(cell["metadata"].get("tags", [])):
         return 0
-    return sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
+    return sum(bool(line.strip()) for line in cell["source"].splitlines())
 
 
 def _without_dropdowns(source):

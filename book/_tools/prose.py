@@ -17,12 +17,11 @@ What else needs a number, such as 256 values of a byte, writes it as mathematics
 """
 
 import re
+from collections import Counter
 
 import marks
 
 CITATION = "\x01"
-
-MARKED = "\ue000"
 OPAQUE = {"code", "code-block", "code-cell", "eval-rst", "math", "raw"}
 
 FENCE = re.compile(
@@ -117,14 +116,16 @@ def misplaced_marks(text):
     """Yield ``(line, name)`` for each mark where the site would print it: in mathematics or code,
     in a heading or in the title of a directive.
     """
-    hidden = marks.MARK.sub(lambda match: MARKED * len(match.group()), text)
-    seen = INLINE.sub(_blank, _mask_fences(hidden))
-    lines = zip(text.split("\n"), hidden.split("\n"), seen.split("\n"), strict=True)
-    for number, (line, marked, left) in enumerate(lines, start=1):
-        names = [match["name"] for match in marks.MARK.finditer(line)]
-        titled = FENCE.match(line) or line.startswith("#")
-        if names and (titled or left.count(MARKED) < marked.count(MARKED)):
-            yield number, ", ".join(names)
+    in_prose = Counter(_named(INLINE, _mask_fences(text)))
+    lines = text.split("\n")
+    for (line, name), count in Counter(_named(marks.MARK, text)).items():
+        titled = lines[line - 1].startswith("#") or FENCE.match(lines[line - 1])
+        if titled or count > in_prose[line, name]:
+            yield line, name
+
+
+def _named(pattern, text):
+    return [(line, match["name"]) for line, match in marks.find(pattern, text)]
 
 
 def headings(text, level):

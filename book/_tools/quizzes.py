@@ -40,7 +40,7 @@ class Question:
 
 def is_quiz(cell):
     """Say whether a cell is that of the quiz."""
-    return cell["cell_type"] == "markdown" and "".join(cell["source"]).startswith(HEADING)
+    return cell["cell_type"] == "markdown" and cell["source"].startswith(HEADING)
 
 
 def read_questions(text):
@@ -73,9 +73,7 @@ def find_faults(text):
     if len({question.text for question in questions}) < len(questions):
         yield 1, "a question is asked twice"
     for question in questions:
-        kinds, answers, feedback = (
-            zip(*question.answers, strict=True) if question.answers else [()] * 3
-        )
+        kinds, answers, feedback = ([each[part] for each in question.answers] for part in range(3))
         right, several = kinds.count("right"), ALL.lower() in question.text.lower()
         if len(answers) < 3:
             yield question.line, f"{len(answers)} answers, fewer than 3"

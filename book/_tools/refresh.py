@@ -15,6 +15,7 @@ which code is folded.
 
 import argparse
 import base64
+import copy
 import functools
 import hashlib
 import io
@@ -27,17 +28,19 @@ import time
 import tomllib
 from pathlib import Path
 
+import nbformat
+
 import marks
 import measure
 import sources
 
 ROOT = Path(__file__).resolve().parents[2]
-BIBLIOGRAPHY = ROOT / "book" / "references.bib"
 
 STYLE = "figures.mplstyle"
 
 # Root mean square of the difference of two pictures, of 255, from which an eye sees it.
 VISIBLE = 4.0
+TIMEOUT = 600  # seconds for one cell
 
 # A cell tagged `needs-NAME` wants what `datasets.load_NAME()` loads; votes come in several files.
 NEEDS = "needs-"
@@ -72,17 +75,14 @@ def name(path, root=ROOT):
 
 
 def read(path):
-    """Read a notebook as plain dictionaries, each source as one string."""
+    """Read a notebook, each source as one string."""
     try:
-        book = json.loads(Path(path).read_text(encoding="utf-8"))
+        return nbformat.v4.reads(Path(path).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{path} is no notebook ({error}). If a merge left its marks in it, take one side "
             f"(git checkout --ours {path}), then run make refresh"
         ) from error
-    for cell in book["cells"]:
-        cell["source"] = "".join(cell["source"])
-    return book
 
 
 def prose_of(cells):
@@ -168,55 +168,58 @@ def missing_data(tag):
     return None
 
 
-def execute(path, timeout=600, root=ROOT):
+def execute(path, root=ROOT):
     """Run a notebook from top to bottom and return it with its new outputs."""
-    import nbformat
     from nbclient import NotebookClient
 
-    book = nbformat.from_dict(read(path))
+    book = read(path)
     absent = {tag for tag in data_tags(book) if missing_data(tag)}
     skipped = [cell for cell in code_cells(book) if tags(cell) & absent]
     for cell in skipped:
         cell.metadata["tags"] = [*cell.metadata["tags"], "skip-execution"]
     client = NotebookClient(
         book,
-        timeout=timeout,
+        timeout=TIMEOUT,
         # On a busy machine outputs come late; without this they would be lost in silence.
-        iopub_timeout=timeout,
+        iopub_timeout=TIMEOUT,
         raise_on_iopub_timeout=True,
         kernel_name="python3",
-        record_timing=False,
         coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(Path(path).parent)}},
     )
-    # A kernel has a core to itself: more threads than cores would wait for each other.
-    threads = os.environ.get("OMP_NUM_THREADS", "1")
-    device = os.environ.get("DPNOTES_DEVICE", "cpu")
     paths = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
-    own = {"PYTHONPATH": paths, "DPNOTES_DEVICE": device, "OMP_NUM_THREADS": threads}
-    client.execute(env=os.environ | own)
+    # A kernel has a core to itself: more threads than cores would wait for each other.
+    env = {"DPNOTES_DEVICE": "cpu", "OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": paths}
+    client.execute(env=env)
     for cell in skipped:
         cell.metadata["tags"].remove("skip-execution")
     data = sorted(tag.removeprefix(NEEDS) for tag in data_tags(book) - absent)
-    return normalise(book, {"hash": hashes(book, root), "device": device, "data": data})
+    return normalise(book, hash=hashes(book, root), device=env["DPNOTES_DEVICE"], data=data)
 
 
-def normalise(book, dpnotes):
-    """Return a notebook without what differs from run to run: times, widgets, versions."""
-    cells, number = [], 0
-    for cell in written(book["cells"]):
-        metadata = {key: value for key, value in cell["metadata"].items() if key in CELL_METADATA}
-        cell = {**cell, "metadata": metadata, "source": _lines(cell["source"])}
+def normalise(book, **ran):
+    """Return a notebook with what follows from the rest, and without what differs between runs."""
+    cells, number = copy.deepcopy(book["cells"]), 0
+    known, foot = numbers(cells), sources.listed(sources.above(cells))
+    for cell in cells:
+        metadata = cell["metadata"]
+        for key in metadata.keys() - CELL_METADATA:
+            del metadata[key]
+        if cell["cell_type"] == "markdown":
+            is_foot = cell["source"].startswith(sources.HEADING)
+            cell["source"] = foot if is_foot else marks.written(cell["source"], known)
         if cell["cell_type"] == "code":
             number += 1
+            if alt := alt_of(cell):
+                metadata["mystnb"]["image"]["alt"] = marks.written(alt, known)
             # What is folded in the site is folded in JupyterLab.
             if measure.HIDDEN & tags(cell):
                 metadata["jupyter"] = {"source_hidden": True}
-            if cell["execution_count"] is not None:
-                cell["execution_count"] = number
-                cell["outputs"] = [_normalise_output(each, number) for each in cell["outputs"]]
-        cells.append(cell)
+            for counted in [cell, *cell["outputs"]]:
+                if counted.get("execution_count") is not None:
+                    counted["execution_count"] = number
+    dpnotes = book["metadata"].get("dpnotes", {}) | ran
     metadata = {"kernelspec": KERNEL, "language_info": LANGUAGE, "dpnotes": dpnotes}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
@@ -226,51 +229,16 @@ def numbers(cells):
     return marks.kept(cells) | {marks.READING_TIME: measure.measure(cells).minutes}
 
 
-def written(cells):
-    """Return the cells with the numbers, the reading time and the sources that belong to them."""
-    known = numbers(cells)
-    foot = sources.listed(sources.above(cells), BIBLIOGRAPHY)
-
-    def write_anew(cell):
-        text = "".join(cell["source"])
-        if cell["cell_type"] != "markdown":
-            if alt := alt_of(cell):
-                cell["metadata"]["mystnb"]["image"]["alt"] = marks.written(alt, known)
-            return cell
-        is_foot = text.startswith(sources.HEADING)
-        return {**cell, "source": foot if is_foot else marks.written(text, known)}
-
-    return [write_anew(cell) for cell in cells]
-
-
-def _normalise_output(output, number):
-    output = dict(output)
-    if output["output_type"] == "execute_result":
-        output["execution_count"] = number
-    if "text" in output:
-        output["text"] = _lines(output["text"])
-    if "data" in output:
-        output["data"] = {
-            kind: _lines(value) if kind.startswith("text/") or kind == "image/svg+xml" else value
-            for kind, value in output["data"].items()
-        }
-    return output
-
-
-def _lines(text):
-    return "".join(text).splitlines(keepends=True)
-
-
 def write(path, book):
     """Write a notebook in one step, so that a reader finds the old one or the new one."""
-    text = json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    text = nbformat.v4.writes(nbformat.from_dict(book)) + "\n"
     if not path.exists() or text != path.read_text(encoding="utf-8"):
         new = path.with_suffix(".tmp")
         new.write_text(text, encoding="utf-8", newline="\n")
         os.replace(new, path)
 
 
-def refresh(path, timeout=600, compare=False, root=ROOT):
+def refresh(path, compare=False, root=ROOT):
     """Run one notebook and store it; return what to print, and whether all is well.
 
     After an error the file is left alone. Where pictures are compared, one that has changed is
@@ -280,7 +248,7 @@ def refresh(path, timeout=600, compare=False, root=ROOT):
 
     start, title = time.perf_counter(), f"{name(path, root)}.ipynb"
     try:
-        book = execute(path, timeout, root)
+        book = execute(path, root)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         return f"{title}: failed, left as it was\n{error}", False
     changed = changed_pictures(read(path), book)
@@ -295,11 +263,8 @@ def refresh(path, timeout=600, compare=False, root=ROOT):
 def changed_pictures(old, new):
     """Return the numbers of the code cells whose pictures visibly differ."""
     pairs = zip(code_cells(old), code_cells(new), strict=False)
-    return [
-        number
-        for number, pair in enumerate(pairs, start=1)
-        if _differ_visibly(*map(_pictures, pair))
-    ]
+    seen = [_differ_visibly(_pictures(before), _pictures(after)) for before, after in pairs]
+    return [number for number, differs in enumerate(seen, start=1) if differs]
 
 
 def _pictures(cell):
@@ -307,15 +272,15 @@ def _pictures(cell):
     from PIL import Image
 
     found = [output.get("data", {}).get("image/png") for output in cell["outputs"]]
-    files = [io.BytesIO(base64.b64decode("".join(picture))) for picture in found if picture]
+    files = [io.BytesIO(base64.b64decode(picture)) for picture in found if picture]
     return [np.asarray(Image.open(file).convert("RGB"), dtype=float) for file in files]
 
 
 def _differ_visibly(before, after):
     if [picture.shape for picture in before] != [picture.shape for picture in after]:
         return True
-    errors = [((a - b) ** 2).mean() ** 0.5 for a, b in zip(before, after, strict=True)]
-    return max(errors, default=0.0) > VISIBLE
+    pairs = zip(before, after, strict=True)
+    return any(((a - b) ** 2).mean() > VISIBLE**2 for a, b in pairs)
 
 
 def failed(root=ROOT):
@@ -335,7 +300,6 @@ def main(arguments=None, root=ROOT):
     parser.add_argument("notebooks", nargs="*", help="names; default: all")
     parser.add_argument("--force", action="store_true", help="run all, and compare their pictures")
     parser.add_argument("--failed", action="store_true", help="run those that nbval finds changed")
-    parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(root))
     known = {name(path, root): path for path in notebooks(root)}
@@ -347,12 +311,11 @@ def main(arguments=None, root=ROOT):
     wanted |= {path for path in paths if stale(path, root)}
     # The prose of a fresh notebook is written anew; nothing is run.
     for path in set(paths) - wanted:
-        book = read(path)
-        write(path, normalise(book, book["metadata"].get("dpnotes", {})))
-    jobs = (delayed(refresh)(path, options.timeout, options.force, root) for path in sorted(wanted))
-    # A thread is enough: what takes time is the kernel, a process of its own.
-    run = Parallel(min(2, len(wanted)) or 1, prefer="threads", return_as="generator_unordered")
+        write(path, normalise(read(path)))
+    jobs = [delayed(refresh)(path, options.force, root) for path in sorted(wanted)]
     passed = True
+    # A thread is enough: what takes time is the kernel, a process of its own.
+    run = Parallel(min(2, len(jobs)) or 1, prefer="threads", return_as="generator_unordered")
     for shown, right in run(jobs):
         print(shown, flush=True)
         passed &= right

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import marks
 
+BIBLIOGRAPHY = Path(__file__).parents[1] / "references.bib"
 HEADING = "## Sources"
 LINK = re.compile(r"\]\((https?://[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)")
 # What the link of an entry says better.
@@ -26,11 +27,11 @@ def address(entry):
 
 
 @functools.cache
-def entries(path):
-    """Return the entries of a bibliography by their address, as in `_same`."""
+def entries():
+    """Return the entries of the bibliography by their address, as in `_same`."""
     from pybtex.database import parse_file
 
-    book = parse_file(str(path), "bibtex")
+    book = parse_file(str(BIBLIOGRAPHY), "bibtex")
     return {_same(address(entry)): entry for entry in book.entries.values() if address(entry)}
 
 
@@ -39,31 +40,27 @@ def _same(url):
     return unquote(url).rstrip("/").lower().replace("http://", "https://")
 
 
-def cited(text, path):
+def cited(text):
     """Return the entries that a text links to, each once, in the order of author and year."""
-    if not LINK.search(text):
-        return []
-    known = entries(Path(path))
-    found = {_same(url) for url in LINK.findall(text) if _same(url) in known}
-    return sorted((known[url] for url in found), key=_order)
+    found = {_same(url) for url in LINK.findall(text)} & entries().keys()
+    return sorted((entries()[url] for url in found), key=_order)
 
 
-def unknown(text, path):
+def unknown(text):
     """Yield ``(line, address)`` for each link to a library that no entry stands for."""
-    known = entries(Path(path))
-    for match in LINK.finditer(text):
-        if LIBRARIES.match(match[1]) and _same(match[1]) not in known:
-            yield marks.line_of(text, match.start()), match[1]
+    for line, match in marks.find(LINK, text):
+        if LIBRARIES.match(match[1]) and _same(match[1]) not in entries():
+            yield line, match[1]
 
 
-def listed(text, path):
+def listed(text):
     """Return the list of sources that belongs at the foot of a page."""
-    return "\n".join([HEADING, "", *(f"- {_written(entry)}" for entry in cited(text, path))])
+    return "\n".join([HEADING, "", *(f"- {_written(entry)}" for entry in cited(text))])
 
 
 def above(cells):
     """Return the prose of a page without its list of sources."""
-    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
     return "\n\n".join(text for text in texts if not text.startswith(HEADING))
 
 
@@ -75,9 +72,9 @@ def _order(entry):
 
 @functools.cache
 def _style():
-    from pybtex.plugin import find_plugin
+    from pybtex.style.formatting.unsrt import Style
 
-    return find_plugin("pybtex.style.formatting", "unsrt")()
+    return Style()
 
 
 def _written(entry):
