@@ -12,29 +12,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dpnotes import randomized_response  # noqa: E402
-from dpnotes.symmetric_loss import (  # noqa: E402
-    classes,
-    corrected_cross_entropy,
-    corrected_logistic_loss,
-    cross_entropy,
-    generalized_cross_entropy,
-    logistic_loss,
-    mean_absolute_error,
-    multiclass_unhinged_loss,
-    normalized_cross_entropy,
-    sigmoid_loss,
-    unhinged_loss,
-)
+from dpnotes import symmetric_loss as sl  # noqa: E402
 
 # What each adds up to over k labels.
 SYMMETRIC = {
-    mean_absolute_error: lambda k: 2 * (k - 1),
-    normalized_cross_entropy: lambda k: 1,
-    multiclass_unhinged_loss: lambda k: k,
+    sl.mean_absolute_error: lambda k: 2 * (k - 1),
+    sl.normalized_cross_entropy: lambda k: 1,
+    sl.multiclass_unhinged_loss: lambda k: k,
 }
-SQUARE_ROOT = partial(generalized_cross_entropy, power=0.5)
-CORRECTED = partial(corrected_cross_entropy, keep_probability=0.6)
-ASYMMETRIC = [cross_entropy, generalized_cross_entropy, SQUARE_ROOT, CORRECTED]
+SQUARE_ROOT = partial(sl.generalized_cross_entropy, power=0.5)
+CORRECTED = partial(sl.corrected_cross_entropy, keep_probability=0.6)
+ASYMMETRIC = [sl.cross_entropy, sl.generalized_cross_entropy, SQUARE_ROOT, CORRECTED]
 LOSSES = [*SYMMETRIC, *ASYMMETRIC]
 
 
@@ -45,6 +33,9 @@ def name_of(loss):
 
 
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+every_dtype = pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+)
 
 
 def grid(categories, values=(-3.0, 0.0, 0.5, 2.0)):
@@ -75,7 +66,7 @@ def test_a_symmetric_loss_adds_up_to_one_constant_over_the_labels(loss, constant
 @pytest.mark.parametrize("power", [0.3, 0.7, 1.0])
 def test_the_sum_of_generalized_cross_entropies_has_the_bounds_that_it_states(power):
     k = 4
-    loss = partial(generalized_cross_entropy, power=power)
+    loss = partial(sl.generalized_cross_entropy, power=power)
     total = of_all_labels(loss, grid(k, (-9.0, -1.0, 0.0, 30.0))).sum(-1)
     low, high = (k - k ** (1 - power)) / power, (k - 1) / power
     assert low - 1e-12 <= total.min() <= total.max() <= high + 1e-12
@@ -84,17 +75,17 @@ def test_the_sum_of_generalized_cross_entropies_has_the_bounds_that_it_states(po
 
 
 def test_losses_take_their_values_by_hand():
-    # Probabilities 1/2, 1/3, 1/6.
-    logits, labels = torch.tensor([3.0, 2.0, 1.0]).double().log().repeat(3, 1), torch.arange(3)
     u = np.array([1 / 2, 1 / 3, 1 / 6])
+    logits, labels = torch.tensor([3.0, 2.0, 1.0]).double().log().repeat(3, 1), torch.arange(3)
+    unhinged = 1 - np.log([3 / math.sqrt(2), 2 / math.sqrt(3), 1 / math.sqrt(6)])
     expected = {
-        mean_absolute_error: [1.0, 4 / 3, 5 / 3],
-        normalized_cross_entropy: np.log(u) / np.log(u).sum(),
-        cross_entropy: -np.log(u),
+        sl.mean_absolute_error: 2 - 2 * u,
+        sl.normalized_cross_entropy: np.log(u) / np.log(u).sum(),
+        sl.multiclass_unhinged_loss: unhinged,
+        sl.cross_entropy: -np.log(u),
         SQUARE_ROOT: 2 - 2 * np.sqrt(u),
+        partial(sl.generalized_cross_entropy, power=1.0): 1 - u,
         CORRECTED: -np.log(0.2 + 0.4 * u),
-        multiclass_unhinged_loss: 1
-        - np.log([3 / math.sqrt(2), 2 / math.sqrt(3), 1 / math.sqrt(6)]),
     }
     for loss, values in expected.items():
         assert loss(logits, labels).tolist() == pytest.approx(list(values), rel=1e-14)
@@ -103,27 +94,17 @@ def test_losses_take_their_values_by_hand():
 def test_with_two_classes_they_are_the_losses_of_the_margin():
     margin = torch.linspace(-6, 6, 25, dtype=torch.float64)
     logits = torch.stack([margin / 2 + 1, 1 - margin / 2], dim=-1)
+    logistic = sl.logistic_loss
     of_margin = {
-        mean_absolute_error: lambda z: 2 * sigmoid_loss(z),
-        multiclass_unhinged_loss: unhinged_loss,
-        cross_entropy: logistic_loss,
-        normalized_cross_entropy: lambda z: (
-            logistic_loss(z) / (logistic_loss(z) + logistic_loss(-z))
-        ),
-        CORRECTED: partial(corrected_logistic_loss, keep_probability=0.6),
+        sl.mean_absolute_error: lambda z: 2 * sl.sigmoid_loss(z),
+        sl.multiclass_unhinged_loss: sl.unhinged_loss,
+        sl.cross_entropy: logistic,
+        sl.normalized_cross_entropy: lambda z: logistic(z) / (logistic(z) + logistic(-z)),
+        CORRECTED: partial(sl.corrected_logistic_loss, keep_probability=0.6),
     }
-    for loss, expected in of_margin.items():
-        for label, sign in ((0, 1), (1, -1)):
-            labels = torch.full((25,), label)
-            torch.testing.assert_close(loss(logits, labels), expected(sign * margin))
-
-
-def test_generalized_cross_entropy_is_between_the_two_that_it_joins():
-    logits, labels = grid(3), torch.arange(64) % 3
-    half = mean_absolute_error(logits, labels) / 2
-    torch.testing.assert_close(generalized_cross_entropy(logits, labels, power=1.0), half)
-    nearly = generalized_cross_entropy(logits, labels, power=1e-7)
-    torch.testing.assert_close(nearly, cross_entropy(logits, labels), rtol=1e-5, atol=1e-7)
+    for (loss, expected), sign in itertools.product(of_margin.items(), (1, -1)):
+        labels = torch.full((25,), int(sign < 0))
+        torch.testing.assert_close(loss(logits, labels), expected(sign * margin))
 
 
 @every_loss
@@ -138,13 +119,13 @@ def test_slopes_are_those_of_finite_differences(loss):
 def test_the_absolute_error_hardly_moves_a_score_of_a_label_that_it_thinks_unlikely():
     for doubt in (0.0, 3.0, 6.0):
         slopes = {}
-        for loss in (mean_absolute_error, cross_entropy):
+        for loss in (sl.mean_absolute_error, sl.cross_entropy):
             logits = torch.tensor([-doubt, 0.0, 0.0, 0.0], dtype=torch.float64, requires_grad=True)
             loss(logits, torch.tensor(0)).backward()
             slopes[loss] = logits.grad
         probability = math.exp(-doubt) / (math.exp(-doubt) + 3)
-        expected = 2 * probability * slopes[cross_entropy]
-        torch.testing.assert_close(slopes[mean_absolute_error], expected)
+        expected = 2 * probability * slopes[sl.cross_entropy]
+        torch.testing.assert_close(slopes[sl.mean_absolute_error], expected)
 
 
 @every_loss
@@ -157,16 +138,15 @@ def test_no_loss_overflows_where_scores_are_large(loss):
         assert torch.isfinite(logits.grad).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@every_dtype
 @pytest.mark.parametrize("p", [5e-324, 1e-9, 0.5, 1 - 1e-9])
 def test_a_corrected_cross_entropy_is_finite_and_so_are_its_slopes(dtype, p):
-    for scores, labels in itertools.product(([99.0, 0, 0], [0, 99.0, -99.0], [0, 0, 0]), range(3)):
+    for scores, label in itertools.product(([99.0, 0, 0], [0, 99.0, -99.0], [0, 0, 0]), range(3)):
         with mpmath.workdps(60):
-            weights = [mpmath.exp(score) for score in scores]
-            u = weights[labels] / sum(weights)
+            u = mpmath.exp(scores[label]) / sum(map(mpmath.exp, scores))
             expected = -mpmath.log(mpmath.mpf(p) * u + (1 - mpmath.mpf(p)) / 2 * (1 - u))
         logits = torch.tensor(scores, dtype=dtype, requires_grad=True)
-        value = corrected_cross_entropy(logits, torch.tensor(labels), p)
+        value = sl.corrected_cross_entropy(logits, torch.tensor(label), p)
         assert value.dtype == dtype
         tolerance = 3 * torch.finfo(dtype).eps
         assert value.item() == pytest.approx(float(expected), rel=tolerance, abs=tolerance)
@@ -179,25 +159,25 @@ def test_small_slopes_of_a_corrected_cross_entropy_keep_their_digits(p):
     logits, labels = 5 * grid(3, (-5.0, -1.0, 0.0, 4.0)), torch.arange(64) % 3
     single, double = (logits.to(dtype).requires_grad_() for dtype in (torch.float, torch.double))
     for scores in (single, double):
-        corrected_cross_entropy(scores, labels, p).sum().backward()
+        sl.corrected_cross_entropy(scores, labels, p).sum().backward()
     torch.testing.assert_close(single.grad.double(), double.grad, rtol=1e-4, atol=1e-30)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@every_dtype
 @pytest.mark.parametrize("power", [5e-324, 1e-46, 1e-39, 1e-8])
 def test_a_power_near_zero_gives_the_cross_entropy_and_its_slopes(dtype, power):
     for scores in ([0.0] * 4, [-9.0, 0.0, 3.0, 9.0]):
         found, expected = (torch.tensor([scores], dtype=dtype, requires_grad=True) for _ in "12")
         label = torch.tensor([0])
-        loss = generalized_cross_entropy(found, label, power)
-        plain = cross_entropy(expected, label)
+        loss = sl.generalized_cross_entropy(found, label, power)
+        plain = sl.cross_entropy(expected, label)
         loss.sum().backward(), plain.sum().backward()
         tolerance = {"rtol": 2 * torch.finfo(dtype).eps + 20 * power, "atol": 0.0}
         torch.testing.assert_close(loss, plain, **tolerance)
         torch.testing.assert_close(found.grad, expected.grad, **{**tolerance, "atol": 1e-3})
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@every_dtype
 def test_shares_of_scores_as_far_apart_as_can_be_are_numbers(dtype):
     most = torch.finfo(dtype).max
     for scores, shares in [
@@ -207,25 +187,19 @@ def test_shares_of_scores_as_far_apart_as_can_be_are_numbers(dtype):
         ([0.0] * 99 + [most], [1 / 99] * 99 + [0]),
     ]:
         logits = torch.tensor(scores, dtype=dtype, requires_grad=True)
-        found = of_all_labels(normalized_cross_entropy, logits)
+        found = of_all_labels(sl.normalized_cross_entropy, logits)
         expected = torch.tensor(shares, dtype=dtype)
         torch.testing.assert_close(found, expected, rtol=4 * torch.finfo(dtype).eps, atol=1e-5)
         found[0].backward()
         assert torch.isfinite(logits.grad).all()
 
 
-def test_the_shares_of_scores_made_smaller_are_those_of_the_scores():
-    logits = grid(3, (-9.0, -0.1, 0.0, 2.0, 30.0))
-    plain = logits.log_softmax(-1)
-    torch.testing.assert_close(24 * classes._shrunk_log_softmax(logits), plain)
-
-
 def test_large_scores_keep_the_digits_of_their_differences():
     for dtype in (torch.float32, torch.float64):
         logits = torch.tensor([[1e8, 1e8 + 8]], dtype=dtype)
-        assert multiclass_unhinged_loss(logits, torch.tensor([1])).tolist() == [-7]
+        assert sl.multiclass_unhinged_loss(logits, torch.tensor([1])).tolist() == [-7]
     half = torch.tensor([[4096.0, 4100.0, 4104.0]], dtype=torch.float16)
-    assert multiclass_unhinged_loss(half, torch.tensor([0])).tolist() == [7]
+    assert sl.multiclass_unhinged_loss(half, torch.tensor([0])).tolist() == [7]
 
 
 @every_loss
@@ -265,13 +239,9 @@ def risk_of(values, truth, channel):
     )
 
 
-def honest():
-    return [[Fraction(int(y == r)) for r in range(3)] for y in range(3)]
-
-
 def lying(p):
-    q = (1 - p) / 2
-    return [[p if y == r else q for r in range(3)] for y in range(3)]
+    """Return the channel that keeps a label with probability p; with 1 it is honest."""
+    return [[p if y == r else (1 - p) / 2 for r in range(3)] for y in range(3)]
 
 
 @pytest.mark.claim("sl-classes", kind="all cases in exact numbers")
@@ -280,7 +250,7 @@ def test_the_reported_number_of_errors_is_a_line_in_the_true_one_for_every_class
     q = (1 - p) / 2
     for answers in itertools.product(range(3), repeat=3):
         errors = [[Fraction(int(label != said)) for label in range(3)] for said in answers]
-        true, reported = (risk_of(errors, TRUTH, c) for c in (honest(), lying(p)))
+        true, reported = (risk_of(errors, TRUTH, c) for c in (lying(Fraction(1)), lying(p)))
         assert reported == (p - q) * true + q * 2
 
 
@@ -304,18 +274,13 @@ def test_the_reported_risk_of_any_loss_is_a_line_and_what_all_labels_cost(loss, 
 @pytest.mark.parametrize("loss", SYMMETRIC, ids=name_of)
 def test_lies_keep_the_order_of_all_models_and_shrink_what_is_between_them(loss):
     channel = randomized_response.output_distribution(0.5, 3)
-    some = grid(3, (-1.0, 0.0, 2.0))[::6]
-    models = list(itertools.product(range(len(some)), repeat=3))
-    values = of_all_labels(loss, some).numpy()
-    risks = [
-        [float(risk_of(values[list(model)], TRUTH, c)) for model in models]
-        for c in (np.eye(3), channel)
-    ]
+    values = of_all_labels(loss, grid(3, (-1.0, 0.0, 2.0))[::6]).numpy()
+    models = [values[list(model)] for model in itertools.product(range(len(values)), repeat=3)]
+    risks = [[float(risk_of(m, TRUTH, c)) for m in models] for c in (np.eye(3), channel)]
     true, reported = np.array(risks)
     assert true[reported.argmin()] == pytest.approx(true.min(), abs=1e-13)
-    np.testing.assert_allclose(
-        reported - reported.min(), (channel[0, 0] - channel[0, 1]) * (true - true.min()), atol=1e-13
-    )
+    shrunk = (channel[0, 0] - channel[0, 1]) * (true - true.min())
+    np.testing.assert_allclose(reported - reported.min(), shrunk, atol=1e-13)
 
 
 @pytest.mark.claim("sl-classes", kind="enumeration")
@@ -355,8 +320,8 @@ def test_forward_correction_is_least_at_the_truth_and_cross_entropy_at_the_repor
     truth = np.array([0.7, 0.2, 0.1])
     keep = randomized_response.keep_probability(1.0, 3)
     reported = truth @ randomized_response.output_distribution(1.0, 3)
-    corrected = partial(corrected_cross_entropy, keep_probability=keep)
-    for loss, share in ((corrected, truth), (cross_entropy, reported)):
+    corrected = partial(sl.corrected_cross_entropy, keep_probability=keep)
+    for loss, share in ((corrected, truth), (sl.cross_entropy, reported)):
         logits = torch.tensor(np.log(share), requires_grad=True)
         risk = (torch.from_numpy(reported) * of_all_labels(loss, logits)).sum()
         risk.backward()
@@ -374,15 +339,14 @@ def test_the_corrected_cross_entropy_lies_between_two_lines_in_the_absolute_erro
     keep = randomized_response.keep_probability(epsilon, categories)
     q = (1 - keep) / (categories - 1)
     logits = grid(categories, (-9.0, 0.0, 2.0, 9.0))
-    corrected = of_all_labels(partial(corrected_cross_entropy, keep_probability=keep), logits)
-    agreed = 1 - of_all_labels(mean_absolute_error, logits) / 2
+    corrected = of_all_labels(partial(sl.corrected_cross_entropy, keep_probability=keep), logits)
+    agreed = 1 - of_all_labels(sl.mean_absolute_error, logits) / 2
     gained = -math.log(q) - corrected
     assert (gained >= epsilon * agreed - 1e-12).all()
     assert (gained <= math.expm1(epsilon) * agreed + 1e-12).all()
     # Both are reached: the one where all is agreed to, the other near where nothing is.
-    surest = agreed.argmax()
+    surest, least = agreed.argmax(), agreed.argmin()
     assert float(gained.flatten()[surest]) == pytest.approx(epsilon, rel=1e-3)
-    least = agreed.argmin()
     ratio = float((gained / agreed).flatten()[least])
     assert ratio == pytest.approx(math.expm1(epsilon), rel=1e-3)
 
