@@ -21,7 +21,9 @@ IN_CI = os.environ.get("CI") == "true"
 LIMIT, CELL_LIMIT, FULL_LIMIT = 300, 660, 1800
 # An interpreter of one's own, on a GPU machine say, may lack what these files test.
 NEEDED = {"tests/test_datasets.py": "pooch", "tests/book": "yaml"}
-NEEDED |= {f"tests/test_{name}.py": "nbformat" for name in ("assignments", "teaching_builds", "use")}
+NEEDED |= {
+    f"tests/test_{name}.py": "nbformat" for name in ("assignments", "teaching_builds", "use")
+}
 collect_ignore = [path for path, module in NEEDED.items() if not importlib.util.find_spec(module)]
 
 

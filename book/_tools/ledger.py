@@ -14,7 +14,7 @@ tests/book/test_ledger.py holds the book to the rules at the end of this file.
 
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import refresh
@@ -105,8 +105,8 @@ class Ledger:
     names: set
     promising: set
     checks: list
-    on_paper: dict = field(default_factory=lambda: ON_PAPER)
-    no_promise: dict = field(default_factory=lambda: NO_PROMISE)
+    on_paper: dict
+    no_promise: dict
 
     @property
     def statements(self):
@@ -117,18 +117,19 @@ class Ledger:
     def promises(self):
         """The promising names, and every other public name that has a check."""
         claimed = {label for check in self.checks for label in check.labels} & self.names
+        names = [
+            name.partition(".") for name in sorted(claimed | self.promising - {*self.no_promise})
+        ]
         return [
-            Statement(
-                name, "promise", f"`{name.partition('.')[2]}`", f"api/{name.split('.')[0]}.md"
-            )
-            for name in sorted(claimed | self.promising - {*self.no_promise})
+            Statement(f"{module}.{name}", "promise", f"`{name}`", f"api/{module}.md")
+            for module, _, name in names
         ]
 
     def of(self, label):
         """Return the checks of a label, in the order of their strength, and of their names."""
-        order = {kind: place for place, kind in enumerate(KINDS)}
         found = [check for check in self.checks if label in check.labels]
-        return sorted(found, key=lambda c: (order.get(c.kind, len(order)), c.path, c.line))
+        places = {kind: place for place, kind in enumerate(KINDS)}
+        return sorted(found, key=lambda c: (places.get(c.kind, len(KINDS)), c.path, c.line))
 
 
 # Reading.
@@ -160,7 +161,8 @@ def read(root=ROOT):
         for name, thing in public.callables(module).items()
     }
     promising = {name for name, thing in known.items() if promises(thing)}
-    return Ledger(read_prose(root), set(known), promising, find_checks(collector.items))
+    checks = find_checks(collector.items)
+    return Ledger(read_prose(root), set(known), promising, checks, ON_PAPER, NO_PROMISE)
 
 
 def find_checks(items):
@@ -172,13 +174,12 @@ def find_checks(items):
     for item in items:
         for mark in item.iter_markers("claim"):
             path, line, _ = item.location
-            marks = frozenset(each.name for each in item.iter_markers())
             kind = mark.kwargs.get("kind") if set(mark.kwargs) == {"kind"} else None
             by_hypothesis = hasattr(item.function, "hypothesis")
-            name = item.originalname
-            key = path, name, mark.args, kind
+            key = path, item.originalname, line, mark.args, kind
+            marks = frozenset(each.name for each in item.iter_markers())
             marks &= found[key].marks if key in found else marks
-            found[key] = Check(path, name, line, mark.args, kind, marks, by_hypothesis)
+            found[key] = Check(*key, marks, by_hypothesis)
     return list(found.values())
 
 
@@ -195,18 +196,9 @@ def promises(thing):
 
 def read_prose(root=ROOT):
     """Return the prose of each page by its way from the book's folder, in the order of the book."""
-    found = {}
-    for name in contents(root):
-        for path in (root / f"{name}.ipynb", root / f"{name}.md"):
-            if path.exists() and name != PAGE:
-                found[path.relative_to(root / "book").as_posix()] = _prose_of(path)
-    return found
-
-
-def _prose_of(path):
-    if path.suffix == ".md":
-        return path.read_text(encoding="utf-8")
-    return refresh.prose_of(refresh.read(path)["cells"])
+    ways = [root / f"{name}{end}" for name in contents(root) for end in (".ipynb", ".md")]
+    paths = [path for path in ways if path.exists() and path != root / f"{PAGE}.md"]
+    return {path.relative_to(root / "book").as_posix(): refresh.prose_in(path) for path in paths}
 
 
 def find_statements(page, text):

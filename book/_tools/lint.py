@@ -61,7 +61,7 @@ class Page:
         if path.suffix == ".ipynb":
             book = refresh.read(path)
             return cls(name, book["cells"], book["metadata"])
-        return cls(name, [markdown(path.read_text(encoding="utf-8"))])
+        return cls(name, [markdown(refresh.prose_in(path))])
 
     @property
     def is_notebook(self):

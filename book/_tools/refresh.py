@@ -90,6 +90,12 @@ def prose_of(cells):
     return "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
 
 
+def prose_in(path):
+    """Return the prose of a page in one piece."""
+    is_notebook = path.suffix == ".ipynb"
+    return prose_of(read(path)["cells"]) if is_notebook else path.read_text(encoding="utf-8")
+
+
 def tags(cell):
     """Return the set of a cell's tags."""
     return set(cell.get("metadata", {}).get("tags", []))

@@ -96,13 +96,6 @@ def test_an_attribute_keeps_the_underscore_at_its_end():
     assert lines == [r":ivar coef\_: Weights.", r":vartype coef\_: array", "Uses coef_."]
 
 
-def test_a_long_default_is_shown_by_its_ends():
-    long = f"(a, *, orders={tuple(range(90))})"
-    for signature, shown in [(long, "(a, *, orders=(0, 1, ..., 89))"), ("(a=<object>)",) * 2]:
-        found = api.shorten_defaults(None, "function", "x", None, None, signature, "y")
-        assert found == (shown, "y")
-
-
 @pytest.mark.browser
 @pytest.mark.skipif(pdf.CHROMIUM is None, reason="there is no Chromium")
 def test_a_printed_page_is_a_pdf_whose_links_lead_to_the_published_site(tmp_path):
