@@ -25,10 +25,10 @@ from dpnotes.release import Release
 def slow_epsilon(rows, pairs):
     """Take every pair and every output in turn, in exact arithmetic."""
     losses = [0.0]
-    for (i, j), column in itertools.product(pairs, range(len(rows[0]))):
-        for p, q in [(rows[i][column], rows[j][column]), (rows[j][column], rows[i][column])]:
-            p, q = Fraction(p), Fraction(q)
-            if p > q:
+    for i, j in pairs:
+        for both in zip(rows[i], rows[j], strict=True):
+            q, p = sorted(map(Fraction, both))
+            if q < p:
                 losses.append(math.inf if q == 0 else log_of_fraction(p / q))
     return max(losses)
 
@@ -44,11 +44,7 @@ def laws(draw):
     columns = draw(st.integers(1, 5))
     small = st.sampled_from([0.0, -0.0, 5e-324, 1e-310, 2.3e-308, 1e-200, 1e-17, 0.1, 0.1 + 1e-15])
     entry = st.one_of(small, st.floats(0, 1 / columns))
-    free = draw(
-        st.lists(
-            st.lists(entry, min_size=columns - 1, max_size=columns - 1), min_size=1, max_size=4
-        )
-    )
+    free = draw(st.lists(st.tuples(*[entry] * (columns - 1)), min_size=1, max_size=4))
     return [[*row, 1 - math.fsum(row)] for row in free]
 
 
@@ -102,27 +98,21 @@ def test_what_is_not_a_law_is_refused(law, message):
         exact_epsilon(law)
 
 
-def slow_delta(rows, pairs, ratio):
+def slow_delta(rows, ratio):
     """Try every set of outputs on every ordered pair of rows, in exact arithmetic."""
-    rows = [[Fraction(entry) for entry in row] for row in rows]
-    outputs = range(len(rows[0]))
-    sets = [s for size in outputs for s in itertools.combinations(outputs, size + 1)]
-    return max(
-        (
-            sum(rows[i][o] - ratio * rows[j][o] for o in chosen)
-            for pair in pairs
-            for i, j in (pair, pair[::-1])
-            for chosen in sets
-        ),
-        default=Fraction(0),
-    )
+    worst = Fraction(0)
+    for first, second in itertools.permutations(rows, 2):
+        excesses = [Fraction(p) - ratio * Fraction(q) for p, q in zip(first, second, strict=True)]
+        sizes = range(1, len(excesses) + 1)
+        sets = itertools.chain(*(itertools.combinations(excesses, size) for size in sizes))
+        worst = max(worst, *map(sum, sets))
+    return worst
 
 
 @pytest.mark.claim("fd-def-dp", "audit.exact_delta", kind="enumeration")
 @given(laws(), st.sampled_from([0.0, 1e-12, 0.3, 1.0, 5.0, 40.0]))
 def test_exact_delta_is_that_of_the_worst_set_of_outputs(rows, epsilon):
-    pairs = list(itertools.combinations(range(len(rows)), 2))
-    expected = max(0, float(slow_delta(rows, pairs, Fraction(math.exp(epsilon)))))
+    expected = float(slow_delta(rows, Fraction(math.exp(epsilon))))
     assert exact_delta(rows, epsilon) == pytest.approx(expected, rel=1e-9, abs=1e-15)
 
 
@@ -152,9 +142,8 @@ def test_a_huge_epsilon_leaves_what_one_input_alone_can_give():
     law = [[5e-324, 0.75, 0.25], [1.0, 0.0, 0.0]]
     assert exact_delta(law, 1e6) == 1.0
     assert exact_delta([[0.5, 0.5], [5e-324, 1.0]], 800.0) == 0.0
-    expected = 0.5 - math.exp(690.0) * 1e-300
     found = exact_delta([[0.5, 0.5], [1e-300, 1.0]], 690.0)
-    assert found == pytest.approx(expected, rel=1e-9, abs=0)
+    assert found == pytest.approx(0.5 - math.exp(690.0) * 1e-300, rel=1e-9, abs=0)
 
 
 def randomized_response(epsilon, categories=2):
@@ -313,46 +302,36 @@ def test_the_runs_that_rank_that_choose_and_that_test_are_disjoint_and_are_all()
         assert len(places[2]) == trials - trials // 2
 
 
-def runs_of(structures, numbers):
-    bits = np.unique(structures, return_inverse=True)[1].reshape(structures.shape)
-    return _lower_bound.Outputs(structures, bits, numbers, [])
-
-
 def changed_from(start, seed, trials=40):
-    """Return two sets of runs that agree up to a run and differ in kind or number from it on."""
+    """Yield two sets of runs that agree up to a run and differ in kind and numbers from it on."""
     rng = np.random.default_rng(seed)
-    kinds = rng.integers(9, size=(2, 2, trials))
-    kinds[1, :, :start] = kinds[0, :, :start]
-    yield [runs_of(kind, {}) for kind in kinds]
-    values = rng.normal(size=(2, 2, trials, 2)).round(seed % 3)
+    kinds = rng.integers(2 + seed, size=(2, 2, trials))
+    values = rng.normal(size=(2, 2, trials, 1 + seed % 2)).round(seed % 3)
     values[1] += 9
-    values[1, :, :start] = values[0, :, :start]
-    yield [
-        runs_of(kind, {label: both[kind == label][:, :1] for label in range(9)})
-        for kind, both in zip(kinds, values, strict=True)
-    ]
-    kind = kinds[0] % 2
-    yield [runs_of(kind, {label: both[kind == label] for label in (0, 1)}) for both in values]
+    for each in (kinds, values):
+        each[1, :, :start] = each[0, :, :start]
+    for kind, value in zip(kinds, values, strict=True):
+        numbers = {label: value[kind == label] for label in range(2 + seed)}
+        yield _lower_bound.Outputs(kind, kind, numbers, [])
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_event_is_chosen_without_a_look_at_the_runs_that_test_it(monkeypatch, seed):
     monkeypatch.setattr(_lower_bound, "_CAUTION", 1)
-    for two in changed_from(20, seed):
-        before, after = (_lower_bound._choose_event(runs, 20, 0.025, 0.0) for runs in two)
-        assert before[1] == after[1]
-        assert np.array_equal(before[0][:, :20], after[0][:, :20])
+    runs = changed_from(20, seed)
+    before, after = (_lower_bound._choose_event(outputs, 20, 0.025, 0.0) for outputs in runs)
+    assert before[1] == after[1]
+    assert np.array_equal(before[0][:, :20], after[0][:, :20])
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_outputs_are_ranked_by_the_runs_set_aside_to_learn_from_alone(seed):
-    for two in changed_from(10, seed):
-        before, after = (
-            [np.unique(ranks[:, :10], return_inverse=True)[1] for ranks in rankings]
-            for rankings in map(_lower_bound._rank_outputs, two)
-        )
-        assert len(before) == len(after) >= 2
-        assert all(map(np.array_equal, before, after))
+    before, after = (
+        [np.unique(ranks[:, :10], return_inverse=True)[1] for ranks in rankings]
+        for rankings in map(_lower_bound._rank_outputs, changed_from(10, seed))
+    )
+    assert len(before) == len(after) > 2
+    assert all(map(np.array_equal, before, after))
 
 
 @pytest.mark.parametrize("many", [20, 2000])
@@ -366,16 +345,6 @@ def test_nan_is_in_a_bin_without_numbers(many):
         assert bins[: len(values)].max() < bins[-1]
         assert set(bins[len(values) :].tolist()) == {bins[-1]}
         assert bins.max() <= _lower_bound._EVERY_VALUE
-
-
-def nan_beside_a_shift(truth, *, rng):
-    # NaN speaks for 1 and a large number for 0; a bin of both would say little.
-    unknown = rng.random() < (0.02 if truth else 0.002)
-    return math.nan if unknown else rng.laplace(scale=0.5) - truth
-
-
-def test_an_output_that_is_not_a_number_tells_and_takes_nothing_from_those_that_are():
-    assert epsilon_lower_bound(nan_beside_a_shift, 0, 1, trials=4000, rng=0) > 1.6
 
 
 def test_many_runs_come_within_a_tenth_of_the_epsilon_of_randomized_response():
@@ -556,21 +525,19 @@ def test_ten_thousand_kinds_of_output_are_no_evidence():
     assert epsilon_lower_bound(mechanism, 0, 1, trials=5000, rng=0) < 0.1
 
 
-def test_an_interrupt_stops_the_audit():
+@pytest.mark.parametrize(
+    ("raised", "error", "message"),
+    [
+        (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
+        (OSError("no file"), ValueError, "must return in some run, every run raised"),
+    ],
+)
+def test_an_interrupt_or_a_mechanism_that_never_returns_ends_the_audit(raised, error, message):
     def mechanism(truth):
-        raise KeyboardInterrupt
+        raise raised
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error, match=message):
         epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0)
-
-
-def test_a_mechanism_that_never_returns_is_not_called_private():
-    def mechanism(truth):
-        raise OSError("no such file")
-
-    with pytest.raises(ValueError, match="must return in some run, every run raised") as caught:
-        epsilon_lower_bound(mechanism, 0, 1, trials=100, rng=0)
-    assert str(caught.value.__cause__) == "no such file"
 
 
 def test_a_refusal_that_always_comes_alike_costs_nothing():
@@ -610,12 +577,6 @@ class LyingFloat(float):
     def __float__(self):
         return 0.0
 
-    def __eq__(self, other):
-        return True
-
-    def __hash__(self):
-        return 0
-
 
 class LyingArray(np.ndarray):
     @property
@@ -650,25 +611,16 @@ def test_a_list_that_holds_itself_is_refused():
         epsilon_lower_bound(lambda secret: endless, 0, 1, trials=100, rng=0)
 
 
-def levels(data):
-    """Turn whatever holds the secret into the same, so that later runs see no difference."""
-    secret = next(iter(data.values())) if isinstance(data, dict) else data[0]
-    if isinstance(secret, list):
-        secret, data = secret[0], secret
-    data.update(key=0) if isinstance(data, dict) else data.__setitem__(0, 0)
-    return int(secret)
-
-
-ORIGINALS = [np.array([1.0]), np.array([1, None]), [1.0], {"key": 1.0}, [1.0, lambda: 0]]
+ORIGINALS = [np.array([1.0]), np.array([1, None]), [1.0], {0: 1.0}, [1.0, lambda: 0]]
 
 
 @pytest.mark.parametrize("original", ORIGINALS)
 def test_who_holds_the_data_of_the_audit_cannot_change_them_for_it(original):
     def mechanism(data):
-        levels(original)
-        return levels(data)
+        secret, original[0], data[0] = int(data[0]), 0, 0
+        return secret
 
-    bound = epsilon_lower_bound(mechanism, original, {"key": 0}, trials=100, rng=0)
+    bound = epsilon_lower_bound(mechanism, original, [0], trials=100, rng=0)
     assert bound == largest_certifiable_epsilon(100)
 
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from test_audit import gaussian, geometric, laplace, randomized_response, unary
 
 from dpnotes.audit import MechanismFailed, epsilon_lower_bound
 
@@ -19,10 +20,6 @@ def coin(truth, rng, epsilon=1.0):
 
 def many_values(truth, *, rng):
     return 500 * coin(truth, rng) + int(rng.integers(500))
-
-
-def continuous(truth, *, rng):
-    return truth + rng.laplace()
 
 
 def vectors(truth, *, rng):
@@ -41,26 +38,6 @@ def exceptions(truth, *, rng):
 
 def collections(truth, *, rng):
     return {"bit": coin(truth, rng), "noise": [rng.normal(), None]}
-
-
-def categories(truth, *, rng):
-    """Keep one of ten categories with e times the probability of any other."""
-    return truth if rng.random() < math.e / (math.e + 9) else int(truth + rng.integers(1, 10)) % 10
-
-
-def geometric(truth, *, rng):
-    stop = -math.expm1(-1.0)
-    return truth + int(rng.geometric(stop) - rng.geometric(stop))
-
-
-def bits(truth, *, rng):
-    """Encode a bit in two, each flipped for half of the cost."""
-    told = np.where(np.arange(2) == truth, 1 / (math.e + 1), 1 / 2)
-    return (rng.random(2) < told).astype(np.uint8)
-
-
-def gaussian(truth, *, rng):
-    return truth + rng.normal()
 
 
 def tells_now_and_then(truth, *, rng):
@@ -88,14 +65,21 @@ class BornWithACoin:
 
 
 GAUSSIAN = stats.norm.cdf(-0.5) - math.e * stats.norm.cdf(-1.5)
+PURE = {
+    **{m.__name__: m for m in (coin, many_values, vectors, strings, exceptions, collections)},
+    "Laplace noise": laplace(1.0),
+    "geometric noise": geometric(1.0),
+    "ten categories": randomized_response(1.0, 10),
+    "two bits": unary(1 / (math.e + 1), 1 / 2, 2),
+}
 # mechanism, delta, whether it is a factory
 CLAIMS = [
-    *((m, 0.0, False) for m in (coin, many_values, continuous, vectors, strings, exceptions)),
-    *((m, 0.0, False) for m in (collections, categories, geometric, bits)),
-    *((gaussian, GAUSSIAN, False), (tells_now_and_then, 0.05, False)),
-    *((Memoized, 0.0, True), (BornWithACoin, 0.0, True)),
+    *(pytest.param(mechanism, 0.0, False, id=name) for name, mechanism in PURE.items()),
+    pytest.param(gaussian(1.0), GAUSSIAN, False, id="Gaussian noise"),
+    pytest.param(tells_now_and_then, 0.05, False, id="tells now and then"),
+    pytest.param(Memoized, 0.0, True, id="Memoized"),
+    pytest.param(BornWithACoin, 0.0, True, id="BornWithACoin"),
 ]
-CLAIMS = [pytest.param(*claim, id=claim[0].__name__) for claim in CLAIMS]
 
 
 def accused(mechanism, delta, factory, *, audits, claim=1.0, **options):
@@ -134,8 +118,8 @@ def test_the_same_audits_accuse_who_spends_more_than_the_claim():
 
 
 def test_a_mechanism_that_is_right_is_not_refuted_by_many_runs_which_come_near_its_claim():
-    for mechanism in (coin, continuous, categories, geometric, bits):
-        assert 0.6 < epsilon_lower_bound(mechanism, 0, 1, trials=8000, rng=1) <= 1
+    for name in ("coin", "Laplace noise", "ten categories", "geometric noise", "two bits"):
+        assert 0.6 < epsilon_lower_bound(PURE[name], 0, 1, trials=8000, rng=1) <= 1
 
 
 def test_a_mechanism_with_memory_is_accused_unless_it_is_built_for_every_run():
