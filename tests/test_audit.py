@@ -87,7 +87,6 @@ def test_a_law_may_be_given_in_any_real_type():
     ("law", "message"),
     [
         ([[0.5, 0.5], [1.5, -0.5]], "row 1 has 1.5"),
-        ([[1.0], [math.nan]], "row 1 has nan"),
         ([[0.5, 0.5], [0.5, 0.5 - 1e-8]], "sum to 1, row 1 sums to 0.99999999"),
         ([[0, 1], [Fraction(1, 10**400), 1]], "digits, row 1 has a smaller one"),
         ([[Fraction(1, 2**1022), 1], [Fraction(1, 2**1023), 1]], "digits, row 1 has"),
@@ -339,17 +338,11 @@ def test_nan_is_in_a_bin_without_numbers(many):
     values = np.append(np.arange(float(many)), [np.inf, -np.inf, 1e9])
     for nans in ([math.nan] * (many // 3), [math.nan, -math.nan], []):
         known = np.append(values, nans)
-        bins = _lower_bound._bin_values(
-            np.append(known, math.nan), np.arange(len(known) + 1) < len(known)
-        )
+        learned = np.arange(len(known) + 1) < len(known)
+        bins = _lower_bound._bin_values(np.append(known, math.nan), learned)
         assert bins[: len(values)].max() < bins[-1]
         assert set(bins[len(values) :].tolist()) == {bins[-1]}
         assert bins.max() <= _lower_bound._EVERY_VALUE
-
-
-def test_many_runs_come_within_a_tenth_of_the_epsilon_of_randomized_response():
-    bound = epsilon_lower_bound(randomized_response(2.0), 0, 1, trials=20_000, rng=3)
-    assert 0.9 * 2 < bound <= 2
 
 
 @pytest.mark.parametrize(
@@ -423,8 +416,7 @@ def test_a_mechanism_is_given_the_generator_where_it_takes_rng_and_has_none_yet(
         calls.clear()
         # It answers nothing, and nothing tells the data sets apart.
         assert epsilon_lower_bound(mechanism, 0, 0, trials=20, rng=generator) == 0
-        assert len(calls) == 40
-        assert all(rng is given_to_it for rng in calls)
+        assert calls == [given_to_it] * 40
 
 
 def test_a_builtin_without_a_signature_can_be_audited():
@@ -574,8 +566,7 @@ def test_an_audit_that_could_show_nothing_is_refused(options, message):
 
 
 class LyingFloat(float):
-    def __float__(self):
-        return 0.0
+    """A subclass, which could show the audit another value than everybody else."""
 
 
 class LyingArray(np.ndarray):

@@ -95,21 +95,17 @@ def most(audits, confidence):
     return stats.binom.ppf(0.999, audits, 1 - confidence)
 
 
+MANY = [pytest.param(2000, confidence, marks=pytest.mark.full) for confidence in (0.8, 0.95)]
+
+
 @pytest.mark.claim("audit.epsilon_lower_bound", kind="simulation with its error")
+@pytest.mark.parametrize(("audits", "confidence"), [(60, 0.8), *MANY])
 @pytest.mark.parametrize(("mechanism", "delta", "factory"), CLAIMS)
-def test_a_mechanism_that_spends_its_claim_is_seldom_accused(mechanism, delta, factory):
-    found = accused(mechanism, delta, factory, audits=60, confidence=0.8)
-    assert found <= most(60, 0.8)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-@pytest.mark.parametrize(("mechanism", "delta", "factory"), CLAIMS)
-def test_in_2000_audits_no_kind_of_mechanism_is_accused_more_often_than_stated(
-    mechanism, delta, factory, confidence
+def test_a_mechanism_that_spends_its_claim_is_seldom_accused(
+    mechanism, delta, factory, audits, confidence
 ):
-    found = accused(mechanism, delta, factory, audits=2000, confidence=confidence)
-    assert found <= most(2000, confidence)
+    found = accused(mechanism, delta, factory, audits=audits, confidence=confidence)
+    assert found <= most(audits, confidence)
 
 
 def test_the_same_audits_accuse_who_spends_more_than_the_claim():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats
 from test_audit import laws
 
 from dpnotes.audit import _exact, exact_delta, exact_epsilon, trade_off
@@ -51,17 +50,6 @@ def test_delta_is_read_off_the_trade_off_function(rows, epsilon):
     errors = np.array(corners)
     read_off = (1 - trade_off(rows, errors) - math.exp(epsilon) * errors).max()
     assert max(0, read_off) == pytest.approx(exact_delta(rows, epsilon), abs=1e-12)
-
-
-def test_a_fine_table_of_gaussian_noise_has_the_gaussian_trade_off():
-    edges = np.append(np.append(-np.inf, np.linspace(-9, 10, 4000)), np.inf)
-    law = np.array([np.diff(stats.norm.cdf(edges, loc=centre)) for centre in (0.0, 1.0)])
-    law /= law.sum(axis=1, keepdims=True)
-    inside = GRID[1:-1]
-    gaussian = stats.norm.cdf(stats.norm.ppf(1 - inside) - 1)
-    curve = trade_off(law, inside)
-    assert (curve >= gaussian - 1e-12).all()  # what is coarse can only tell less
-    assert curve == pytest.approx(gaussian, abs=1e-5)
 
 
 def test_the_neighbours_given_count_alone():
