@@ -70,6 +70,7 @@ NOT_NEGATIVE = FINITE + values(-1, -1e-300)
 PROBABILITY = FINITE + values(0, 1, -0.1, 1.1)
 SHARE = FINITE + values(-1e-300, 1.1)
 DELTA_OR_0 = SHARE + values(1)
+COST = NUMBER + values(-1e-9, math.nan)
 INTEGER = types(2.0, "2", None, True, [2])
 COUNT = INTEGER + values(0, -1)
 SIZE = INTEGER + values(-1)
@@ -136,7 +137,7 @@ ORDERS += values([], [[2.0, 3.0]], [1.0], [0.5, 2.0], [math.nan], [math.inf], [[
 DIVERGENCES = types(None, "12", ["1", "2"], [True, False], [None, 1], [1j, 2])
 DIVERGENCES += values([], [1.0], [[0.1, 0.2]], [-0.1, 0.2], [math.nan, 0.2], RAGGED)
 EPSILONS = types(None, "1", ["1"], [True], [None, 1], [1j], {1.0, 2.0})
-EPSILONS += values([[1.0]], [-1.0], [math.nan], [math.inf], RAGGED)
+EPSILONS += values(0.1, [[1.0]], [-1.0], [math.nan], [math.inf], RAGGED)
 SENSITIVITIES = types(None, "1", ["1"], [True], [1j]) + values([], 1.0, [-1.0], [math.nan], [[1.0]])
 ESTIMATES = types(None, "12", ["1"], [True]) + values([], 3.0, [[1.0]], [math.nan], RAGGED)
 UTILITIES = types(None, "1", ["1"], [None, 1.0], [1j], [2**70], object(), [SECRET_WORD])
@@ -266,8 +267,8 @@ KINDS = [
     ("y", [0, 1], values([0, 2], [SECRET, 1], [SECRET_WORD, "1"], [0.5, 1])),
     ("accounting.compose.delta noisy_gradient_descent.DescentRelease.delta", 1e-5, DELTA_OR_0),
     ("accounting.PrivacyCost.delta accounting.SecretCost.delta", 1e-5, DELTA_OR_0),
-    ("accounting.PrivacyCost.epsilon accounting.SecretCost.epsilon", 1.0, NUMBER + values(-1)),
-    ("accounting.SecretCost.answered", 100.0, NUMBER + values(-1, -0.5)),
+    ("accounting.PrivacyCost.epsilon accounting.SecretCost.epsilon", 1.0, COST),
+    ("accounting.SecretCost.answered", 100.0, NUMBER + values(-1, -0.5, math.inf)),
     ("accounting.SecretCost.order", 20.0, or_none(POSITIVE)),
     ("accounting.cost", lambda noise: 1 / noise, FUNCTION),
     ("accounting.start", None, or_none(POSITIVE)),
@@ -276,7 +277,7 @@ KINDS = [
     ("accounting.neighbours", "replaced", WORD),
     ("accounting.compose_subsampled_gaussian.sigma", 2.0, POSITIVE + values(0.009)),
     ("accounting.compose_subsampled_gaussian.delta", 1e-5, PROBABILITY + values(9e-11)),
-    ("accounting.steps accounting.queries", 2, SIZE + values(10**30)),
+    ("accounting.steps accounting.queries", 2, SIZE + values(10**12, 10**30)),
     ("audit.delta histogram.delta private_auc.delta private_confusion.delta", 0.0, DELTA_OR_0),
     ("audit.epsilon", 1.5, NOT_NEGATIVE),
     ("grading.delta", None, DELTA_OR_0),

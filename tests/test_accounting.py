@@ -106,13 +106,6 @@ def test_pure_costs_compose_as_the_enumeration_of_randomized_responses_says(epsi
     assert float(compose(epsilons, delta)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-16), (1e-9, 1e-13), (0.5, 1e-3)])
-def test_one_answer_costs_its_closed_form_to_the_last_digits(epsilon, delta):
-    chance = 1 / (1 + math.exp(-epsilon))
-    exact = epsilon + math.log1p(-delta / chance)
-    assert float(compose([epsilon], delta)) == pytest.approx(exact, rel=1e-12, abs=0)
-
-
 def test_the_values_of_the_book_come_out():
     assert float(compose([0.1] * 100, 1e-5)) == pytest.approx(4.3067913725, abs=1e-9)
     assert float(compose([0.1] * 1000, 1e-5)) == pytest.approx(17.7871284497, abs=1e-9)
@@ -122,6 +115,8 @@ def test_the_values_of_the_book_come_out():
 def test_at_delta_zero_the_costs_add_up_and_no_query_costs_nothing():
     assert float(compose([0.1, 0.2, 3.0], 0.0)) == pytest.approx(3.3)
     assert float(compose([], 1e-5)) == float(compose([0.0, 0.0], 1e-5)) == 0.0
+    # Nor does any where delta is above the chance of a loss.
+    assert float(compose([0.5], 0.7)) == float(compose([0.5, 0.3], 0.9)) == 0.0
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -142,14 +137,6 @@ def test_the_bound_stays_close_for_thousands_of_queries(queries, epsilon, delta,
     assert exact * (1 - 1e-12) <= bound <= 1.005 * exact
 
 
-@pytest.mark.parametrize("places", [-9, -5, -4, -1, 0, 1, 3, 5, 9])
-def test_no_chance_is_lost_when_losses_are_shifted(places):
-    chances, target = np.array([0.1, 0.2, 0.3, 0.25, 0.15]), np.zeros(5)
-    infinite = composition._shift_into(target, chances, places, 0.5)
-    assert target.sum() + infinite == pytest.approx(0.5)
-    assert infinite == pytest.approx(0.5 * chances[max(0, 5 - max(places, 0)) :].sum())
-
-
 @pytest.mark.parametrize("part", [1e-3, 0.3, 1.0])
 def test_what_lies_beyond_the_grid_counts_as_an_infinite_loss(part, monkeypatch):
     exact = float(compose([0.1] * 1000, 1e-5))
@@ -159,16 +146,6 @@ def test_what_lies_beyond_the_grid_counts_as_an_infinite_loss(part, monkeypatch)
     assert 0 < infinite < 1e-5
     assert chances.sum() + infinite == pytest.approx(1, abs=1e-12)
     assert float(compose([0.1] * 1000, 1e-5)) >= exact
-
-
-def test_a_delta_above_the_chance_of_any_loss_costs_nothing():
-    assert float(compose([0.5], 0.7)) == float(compose([0.5, 0.3], 0.9)) == 0.0
-
-
-def test_epsilons_between_two_values_cost_something_between():
-    epsilons = np.linspace(0.05, 0.1, 200)
-    costs = [float(compose(e, 1e-6)) for e in ([0.05] * 200, epsilons, [0.1] * 200)]
-    assert costs[0] < costs[1] < costs[2]
 
 
 @pytest.mark.parametrize("epsilons", [[1e-300] * 3, [1e-9] * 1000, [800.0] * 3, [1e300]])
@@ -208,8 +185,9 @@ def test_many_different_extreme_epsilons_cost_something_up_to_their_sum(size, de
         assert cost > 0 or delta == 0.9
 
 
-def test_hardly_any_noise_costs_a_finite_bound_and_no_error():
+def test_hardly_any_noise_costs_a_bound_and_is_no_error():
     assert float(gaussian_cost(1e150, 1e-5)) == pytest.approx(5e299)
+    assert float(gaussian_cost(1e200, 1e-5)) == float(compose_gaussian(5e-324, 3, 1e-5)) == math.inf
     assert float(compose_gaussian(1e-10, 10**9, 1e-5)) == pytest.approx(5e28)
     assert float(epsilon_from_zcdp(1e300, 1e-5)) == pytest.approx(1e300)
     assert 0 < float(epsilon_from_zcdp(1e-320, 5e-324)) < 1e-150
@@ -253,13 +231,6 @@ def test_the_second_term_of_gaussian_noise_vanishes_where_there_is_hardly_any(mu
     assert float(gaussian_cost(mu, 1e-5)) == pytest.approx(normal, rel=1e-8)
 
 
-def test_hardly_any_noise_costs_next_to_half_the_square():
-    for mu in (0.9e8, 1.1e8, 1e20, 1e150):
-        assert float(gaussian_cost(mu, 1e-5)) == pytest.approx(mu * mu / 2, rel=1e-6)
-    assert float(gaussian_cost(0.99e8, 1e-5)) < float(gaussian_cost(1.01e8, 1e-5))
-    assert float(gaussian_cost(1e200, 1e-5)) == math.inf
-
-
 @pytest.mark.parametrize("mu", [0.9e8, 1.1e8, 1e9, 1e10])
 def test_hardly_any_noise_pays_for_its_tail_too(mu):
     # The second term of delta is below 1e-8 here, so this much is needed.
@@ -268,23 +239,20 @@ def test_hardly_any_noise_pays_for_its_tail_too(mu):
         assert needed * (1 - 1e-6) <= float(cost) - mu * mu / 2 <= 1.2 * needed
 
 
-def test_the_least_noise_that_a_double_holds_costs_infinitely_much():
-    assert float(compose_gaussian(5e-324, 3, 1e-5)) == math.inf
-    assert float(compose_gaussian(5e-324, 0, 1e-5)) == 0.0
-
-
 @pytest.mark.claim("accounting.compose", kind="chosen cases")
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-9), (1e-6, 1e-12), (1e-3, 1e-5)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-12, 1e-16), (1e-6, 1e-9), (1e-6, 1e-12), (1e-3, 1e-5), (0.5, 1e-3)]
+)
 def test_a_cost_near_zero_keeps_its_digits(epsilon, delta):
     # One randomized response has delta = p (1 - exp(cost - epsilon)), where p is that of the truth.
     expected = epsilon + math.log1p(-delta * (1 + math.exp(-epsilon)))
-    assert float(compose([epsilon], delta)) == pytest.approx(expected, rel=1e-13)
+    assert float(compose([epsilon], delta)) == pytest.approx(expected, rel=1e-13, abs=0)
 
 
 @pytest.mark.claim("accounting.compose_gaussian", kind="chosen cases")
 def test_gaussian_answers_compose_to_one_with_less_noise():
     assert compose_gaussian(20.0, 400, 1e-6) == gaussian_cost(1.0, 1e-6)
-    assert float(compose_gaussian(20.0, 0, 1e-6)) == 0.0
+    assert float(compose_gaussian(5e-324, 0, 1e-6)) == 0.0
 
 
 def laplace_losses(loss, queries, cells):
@@ -368,24 +336,6 @@ def test_batches_cost_as_much_as_full_data_at_most_and_replacing_more_than_addin
     everybody = float(compose_subsampled_gaussian(5.0, 1 - 1e-12, 10, 1e-5))
     assert everybody == pytest.approx(float(compose_gaussian(2.5, 10, 1e-5)), rel=1e-3)
     assert float(compose_subsampled_gaussian(1.0, 0.01, 0, 1e-5)) == 0.0
-
-
-@pytest.mark.parametrize("steps", [10, 1000])
-def test_replacing_costs_more_than_adding_at_every_delta_and_less_delta_costs_more(steps):
-    pytest.importorskip("dp_accounting")
-    deltas = (1e-2, 1e-5, 1e-10)
-    replaced, added = (
-        [
-            float(compose_subsampled_gaussian(1.0, 0.01, steps, delta, neighbours=which))
-            for delta in deltas
-        ]
-        for which in ("replaced", "added")
-    )
-    assert np.all(np.array(replaced) > added)
-    assert np.all(np.diff(replaced) > 0)
-    # A transform forgets some 1e-13 of the sum, and with it what a smaller delta would cost.
-    with pytest.raises(ValueError, match="delta must be a number of at least 1e-10"):
-        compose_subsampled_gaussian(1.0, 0.01, steps, 1e-11)
 
 
 def test_the_rounding_of_many_losses_is_paid_for():
@@ -661,40 +611,8 @@ def test_a_secret_cost_does_not_become_a_public_one_by_accident():
 
 def test_a_public_cost_is_its_epsilon():
     assert f"{PrivacyCost(0.5, 1e-5):.2f}" == "0.50"
-    assert f"{PrivacyCost(0.5, 1e-5)}" == "PrivacyCost(epsilon=0.5, delta=1e-05)"
-    assert float(PrivacyCost(np.float64(0.5), 0)) == 0.5
     assert PrivacyCost(math.inf, 0.0).epsilon == math.inf
     assert type(PrivacyCost(np.float32(1), 0).epsilon) is float
-
-
-@pytest.mark.parametrize("kind", [PrivacyCost, lambda e, d: SecretCost(e, d, None, 1.0)])
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "error", "name"),
-    [
-        (-1e-9, 0.0, ValueError, "epsilon"),
-        (math.nan, 0.0, ValueError, "epsilon"),
-        ("1", 0.0, TypeError, "epsilon"),
-        (True, 0.0, TypeError, "epsilon"),
-        (1.0, 1.0, ValueError, "delta"),
-        (1.0, -1e-9, ValueError, "delta"),
-        (1.0, None, TypeError, "delta"),
-    ],
-)
-def test_a_cost_that_is_none_is_refused(kind, epsilon, delta, error, name):
-    with pytest.raises(error, match=name):
-        kind(epsilon, delta)
-
-
-@pytest.mark.parametrize("name", ["order", "answered"])
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [(-1.0, ValueError), (math.inf, ValueError), ("1", TypeError), (True, TypeError),
-     (False, TypeError), ("", TypeError), ([], TypeError)],
-)  # fmt: skip
-def test_a_secret_cost_of_no_order_or_no_number_of_answers_is_refused(name, value, error):
-    fields = {"epsilon": 1.0, "delta": 1e-5, "order": 2.0, "answered": 3.0}
-    with pytest.raises(error, match=name):
-        SecretCost(**fields | {name: value})
 
 
 def test_a_secret_cost_says_what_is_not_known():
@@ -708,76 +626,10 @@ def test_a_secret_cost_says_what_is_not_known():
     assert type(SecretCost(1, 0, 2, 3).order) is type(SecretCost(1, 0, 2, 3).answered) is float
 
 
-GOOD = {
-    laplace_rdp: {"loss": 0.1, "orders": [2, 4]},
-    epsilon_from_rdp: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
-    best_epsilon: {"rdp": [0.1, 0.2], "orders": [2, 4], "delta": 1e-5},
-    epsilon_from_zcdp: {"rho": 0.1, "delta": 1e-5},
-    compose: {"epsilons": [0.1, 0.2], "delta": 1e-5},
-    compose_gaussian: {"sigma": 2.0, "queries": 3, "delta": 1e-5},
-    gaussian_cost: {"mu": 0.5, "delta": 1e-5},
-    compose_laplace: {"scale": 2.0, "queries": 3, "delta": 1e-5, "sensitivity": 1.0},
-    compose_bounded_range: {"epsilon": 0.1, "queries": 3, "delta": 1e-5},
-    compose_subsampled_gaussian: {"sigma": 1.0, "probability": 0.1, "steps": 3, "delta": 1e-5},
-}
-NO_POSITIVE_NUMBER = [0.0, -1.0, math.nan, math.inf, "1", None, True, [1.0], 1j]
-NO_PROBABILITY = [1.0, 1.5, *NO_POSITIVE_NUMBER[1:]]
-NO_COUNT = [-1, 2.0, "3", None, True, 10**12]
-NO_LIST = [["1"], [None], [[0.1], [0.2]], [-0.1, 0.2], [math.nan, 0.1], [1j, 1.0]]
-BAD = {
-    "delta": NO_PROBABILITY,
-    "scale": NO_POSITIVE_NUMBER,
-    "sigma": NO_POSITIVE_NUMBER,
-    "sensitivity": NO_POSITIVE_NUMBER,
-    "epsilon": NO_POSITIVE_NUMBER,
-    "probability": NO_PROBABILITY,
-    "mu": NO_POSITIVE_NUMBER[1:],
-    "rho": NO_POSITIVE_NUMBER[1:],
-    "queries": NO_COUNT,
-    "loss": NO_POSITIVE_NUMBER,
-    "steps": NO_COUNT,
-    "rdp": [*NO_LIST, [0.1], []],
-    "orders": [*NO_LIST, [1.0, 2.0], [], [math.inf, 2.0]],
-    "epsilons": [*NO_LIST, [math.inf], 0.1, "12"],
-    "conversion": ["best", None, 1],
-    "neighbours": ["removed", None],
-    "adaptive": [1, None, "yes"],
-}
-
-
-CHOICES = {
-    epsilon_from_rdp: ["conversion"],
-    best_epsilon: ["conversion"],
-    compose_bounded_range: ["adaptive"],
-    compose_subsampled_gaussian: ["neighbours"],
-}
-
-
-@pytest.mark.parametrize(
-    ("function", "name", "value"),
-    [
-        pytest.param(function, name, value, id=f"{function.__name__}-{name}-{value}")
-        for function in GOOD
-        for name in [*GOOD[function], *CHOICES.get(function, ())]
-        for value in BAD[name]
-    ],
-)
-def test_what_is_out_of_range_or_of_the_wrong_kind_is_refused_by_name(function, name, value):
-    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
-        function(**{**GOOD[function], name: value})
-
-
 def test_too_many_different_epsilons_are_refused_rather_than_waited_for():
     for times, values in ((1, 10_001), (101, 100)):
         with pytest.raises(ValueError, match="few different values"):
             compose(np.repeat(np.linspace(0.1, 0.2, values), times), 1e-5)
-
-
-def test_binomial_sums_are_those_of_scipy():
-    losses, chances = composition._listed(np.array([0.3]), np.array([50]))
-    expected = stats.binom.pmf(np.arange(51), 50, 1 / (1 + math.exp(-0.3)))
-    assert chances == pytest.approx(expected, rel=1e-11, abs=0)
-    assert losses[[0, -1]] == pytest.approx([-15, 15])
 
 
 def test_a_search_leaves_a_plain_of_costs_just_above_the_budget_in_few_steps():
