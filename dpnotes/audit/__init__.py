@@ -1,13 +1,13 @@
-"""Is it really private? Two ways to check a mechanism without trusting what it says of itself.
+"""Is it really private? Two ways to check a mechanism without trusting what it says about itself.
 
 A mechanism whose output distribution can be written down is checked exactly (`exact_epsilon`,
 `exact_delta` where a delta is allowed, and `trade_off` for every attacker at once; `density_delta`
 where the noise is continuous). Any other one is run many times: on two neighbouring data sets
 (`epsilon_lower_bound`), or on many pairs of them, with a verdict in words (`report`). None of them
-knows which mechanism it has before it.
+needs to know what kind of mechanism it is looking at.
 
 A lower bound above the promised epsilon refutes it. A bound below the promise proves nothing, so
-look at more trials and other neighbours. To grade what others hand in, take `dpnotes.grading`.
+try more runs and other neighbours. To grade what students hand in, use `dpnotes.grading`.
 
 >>> def submission(answer, rng):  # claims epsilon = 1, and keeps nine answers out of ten
 ...     return answer if rng.random() < 0.9 else not answer

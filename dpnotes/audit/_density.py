@@ -1,4 +1,4 @@
-"""The exact check where the noise is continuous: what two densities cost, between two bounds."""
+"""The exact check for continuous noise: the delta of two densities, between two bounds."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import as_numbers, check_real
 
-_DIGITS = 1e-13  # the relative error allowed to a distribution function or a log-density
+_DIGITS = 1e-13  # the relative error allowed for a distribution function or a log-density
 _TAIL = 1e-60  # a tail with less probability than this is not looked at
 _SMALLEST = float(np.finfo(float).tiny)  # below it a float loses its digits, and then underflows
 _STEPS = 2.0 ** np.arange(-40, 300)
@@ -26,14 +26,14 @@ class _Density(Protocol):
 
 
 class Bounds(NamedTuple):
-    """Two numbers with the wanted one between them."""
+    """Two numbers that enclose the one that is wanted."""
 
     lower: float
     upper: float
 
 
 class _Piece(NamedTuple):
-    """An interval: with losses above epsilon all over, or else nowhere by more than a slack."""
+    """An interval with losses above epsilon throughout, or else nowhere by more than a slack."""
 
     start: float
     end: float
@@ -49,27 +49,27 @@ def density_delta(
     turning_points: ArrayLike,
     limits: tuple[float, float] | None = None,
 ) -> Bounds:
-    """Return the smallest delta of two densities beside an epsilon, between two bounds.
+    """Bound the smallest delta that two densities need at a given epsilon, from both sides.
 
     Parameters
     ----------
     distribution, neighbour : object with the methods `logpdf`, `cdf` and `sf`
-        What a number is released as on two neighbouring data sets; frozen distributions of
-        `scipy.stats` are such objects. Their densities are positive and continuous everywhere.
+        The distributions of the released number on two neighbouring data sets, such as frozen
+        distributions of `scipy.stats`. Their densities are positive and continuous everywhere.
     epsilon : float
         The epsilon that is claimed, in nats, finite and at least 0.
     turning_points : array_like of numbers
         Where the log-ratio of the two densities turns from rising to falling or back: between two
         of these points, and beyond the last ones, it must be monotone. More points do no harm. A
-        ratio that never turns, as that of two normal distributions of one variance, needs one point
-        anywhere, such as the mean.
+        ratio that never turns, such as that of two normal distributions with one variance, needs
+        one point anywhere, for example the mean.
     limits : (float, float), optional
         The log-ratio of `distribution` to `neighbour` at minus and at plus infinity, where known.
 
     Returns
     -------
     Bounds
-        `lower` and `upper`, probabilities. The delta is that of the worse of both directions.
+        `lower` and `upper`, probabilities. The delta is that of the worse of the two directions.
 
     Raises
     ------
@@ -82,20 +82,21 @@ def density_delta(
 
     Notes
     -----
-    The delta is the integral of the positive part of p - exp(epsilon) q, over densities p and q. It
-    is taken where p > exp(epsilon) q, as in Balle and Wang (2018, theorem 5). Where the log-ratio
-    is monotone this is an interval, whose end is found by halving: so the integral is a few values
-    of the distribution functions, and no sum over a grid. The end is known to the last digit, and
-    what may lie between two neighbouring floats goes to the upper bound.
+    The delta is the integral of the positive part of p - exp(epsilon) q, for densities p and q, and
+    so the integral over the region where p > exp(epsilon) q, as in Balle and Wang (2018, theorem
+    5). Where the log-ratio is monotone this region is an interval, whose end is found by bisection.
+    So the integral takes a few values of the distribution functions, and no sum over a grid. The
+    end is known to the last digit, and what may lie between two neighbouring floats goes to the
+    upper bound.
 
     The bounds hold if the log-ratio is continuous and monotone between the points given. That is
-    for the caller to prove; 65 points of each interval are looked at and no more. They also take
-    `logpdf`, `cdf` and `sf` to be right to thirteen digits, and what these digits leave open is in
-    the bounds: an upper bound of 1e-11 beside a lower one of 0 is a delta of 0 as far as floats can
-    tell. Beyond the point where both tails have less than 1e-60 left nothing is looked at, and the
-    upper bound pays for the tail unless `limits`, or a falling ratio, say that it costs nothing.
-    Where epsilon is above 600 or so, the probabilities that it multiplies are too small for floats,
-    and the lower bound comes down to 0.
+    for the caller to prove: 65 points of each interval are looked at, and no others. The bounds
+    also take `logpdf`, `cdf` and `sf` to be right to thirteen digits, and include whatever these
+    digits leave open: an upper bound of 1e-11 beside a lower one of 0 is a delta of 0 as far as
+    floats can tell. Nothing is looked at beyond the point where both tails hold less than 1e-60,
+    and the upper bound includes that tail unless `limits`, or a falling ratio, says that it costs
+    nothing. Where epsilon is above 600 or so, the probabilities that it multiplies are too small
+    for floats, and the lower bound falls to 0.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def density_delta(
     >>> round(lower, 9), upper - lower < 1e-12
     (0.126936738, True)
 
-    Laplace noise costs its epsilon and no delta; half of the noise does not:
+    Laplace noise of scale 1 needs no delta at epsilon 1, and half of that noise does:
 
     >>> laplace = lambda centre, scale: stats.laplace(centre, scale)
     >>> options = {"turning_points": [0.0, 1.0]}

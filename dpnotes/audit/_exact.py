@@ -1,4 +1,4 @@
-"""The exact check: what a table of output distributions costs, with no chance in it."""
+"""The exact check: what a table of output distributions costs, with nothing left to chance."""
 
 from collections.abc import Iterable, Iterator
 
@@ -30,8 +30,8 @@ def exact_epsilon(
     -------
     float
         The largest log-ratio of two neighbouring probabilities of one output, in nats. An output
-        that neither input can give (0/0) costs nothing; one that only one of them gives (x/0) costs
-        infinity. A single row has no neighbour: 0.
+        that neither input can give (0/0) costs nothing; one that only one of them can give (x/0)
+        makes it infinite. A single row has no neighbours and gives 0.
 
     Notes
     -----
@@ -60,7 +60,7 @@ def exact_delta(
     *,
     neighbours: Iterable[tuple[int, int]] | None = None,
 ) -> float:
-    """Return the smallest delta that a mechanism needs beside an epsilon.
+    """Return the smallest delta that a mechanism needs at a given epsilon.
 
     Parameters
     ----------
@@ -75,8 +75,9 @@ def exact_delta(
     Returns
     -------
     float
-        A probability: 0 from `exact_epsilon` of the same table on, and at epsilon 0 the largest
-        total variation distance of two neighbours. A single row has no neighbour: 0.
+        A probability. It is 0 once epsilon reaches the `exact_epsilon` of the same table, and at
+        epsilon 0 it is the largest total variation distance between two neighbours. A single row
+        has no neighbours and gives 0.
 
     Notes
     -----
@@ -84,7 +85,8 @@ def exact_delta(
     the output distributions P, Q of all neighbours and all sets S (Dwork, Kenthapadi, McSherry,
     Mironov and Naor, 2006). The worst S holds exactly the outputs o with P(o) > exp(epsilon) Q(o),
     so the smallest delta is the sum of the positive parts of P(o) - exp(epsilon) Q(o). Single
-    outputs are not enough here: each may exceed by little, and all of them together by much.
+    outputs are not enough here: each may exceed its limit by a little, and all of them together by
+    a lot.
 
     Examples
     --------
@@ -107,14 +109,14 @@ def trade_off(
     *,
     neighbours: Iterable[tuple[int, int]] | None = None,
 ) -> NDArray[np.float64]:
-    """Return how often the best attacker errs the other way, for given errors of type I.
+    """Return the least error of type II that an attacker can reach at given errors of type I.
 
     Parameters
     ----------
     output_distribution : array_like of shape (inputs, outputs)
         Row i holds the probability of every output on input i. Rows sum to 1 within 1e-9.
     type_one_error : array_like of numbers in [0, 1]
-        Where to take the curve: how often the attacker may say "the neighbour" where it is not.
+        Where to evaluate the curve: how often the attacker may say "the neighbour" when it is not.
     neighbours : iterable of (int, int), optional
         The pairs of rows that are neighbours; each is compared in both directions. By default every
         two rows are, as in the local model.
@@ -122,18 +124,19 @@ def trade_off(
     Returns
     -------
     ndarray of the shape of `type_one_error`
-        The least error of type II, a probability: how often the attacker says "not the neighbour"
-        where it is. The lowest of the curves of all neighbours. A single row has none: 1 minus the
-        error of type I, which is what guessing reaches.
+        The least error of type II, a probability: how often the best attacker says "not the
+        neighbour" when it is. It is the lowest of the curves of all neighbours. A single row has
+        no neighbours and gives 1 minus the error of type I, which is what guessing reaches.
 
     Notes
     -----
     To tell the output distribution Q from P, the best tests say "Q" for the outputs with the
     largest Q(o)/P(o), and toss a coin for the last one of them (the lemma of Neyman and Pearson,
-    1933). So the trade-off function T is piecewise linear, and this is all of it, not a bound. A
-    mechanism is f-differentially private if T >= f for all neighbours (Dong, Roth and Su, 2022).
+    1933). So the trade-off function T is piecewise linear, and what is returned is T itself, not a
+    bound. A mechanism is f-differentially private if T >= f for all neighbours (Dong, Roth and Su,
+    2022).
 
-    The curve holds all that the other two functions say: `exact_delta` at epsilon is the largest
+    The curve contains all that the other two functions say: `exact_delta` at epsilon is the largest
     1 - T(a) - exp(epsilon) a over all a in [0, 1].
 
     Examples
@@ -189,9 +192,8 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
 def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np.integer]:
     """Return the pairs of row numbers as an (m, 2) array, or refuse them."""
     is_array = hasattr(neighbours, "dtype")
-    pairs = as_array(
-        "neighbours", neighbours if is_array else _require_list("neighbours", neighbours)
-    )
+    given = neighbours if is_array else _require_list("neighbours", neighbours)
+    pairs = as_array("neighbours", given)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
         raise ValueError(f"neighbours must be pairs of row numbers, got shape {pairs.shape}")
     if pairs.dtype.kind not in "iu":
@@ -206,7 +208,7 @@ def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np
 def _gather_pairs(
     rows: NDArray, neighbours: Iterable[tuple[int, int]] | None
 ) -> Iterator[tuple[NDArray, NDArray]]:
-    """Yield both sides of the pairs, in both directions, a block at a time; None is all pairs."""
+    """Yield both sides of all pairs, or of those given, in both directions, a block at a time."""
     if neighbours is None:
         pairs = np.column_stack(np.triu_indices(len(rows), 1))
     else:
@@ -246,7 +248,7 @@ def _compute_losses(high: NDArray, low: NDArray) -> NDArray[np.float64]:
 
 def _find_corners(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray]:
     """Return the errors of both types where the trade-off function of two rows has its corners."""
-    possible = first > 0  # what the first cannot give is always told apart
+    possible = first > 0  # an output that only the second can give is always told apart
     first, second = first[possible], second[possible]
     with np.errstate(divide="ignore"):
         order = np.argsort(np.log(first) - np.log(second))
@@ -259,6 +261,6 @@ def _interpolate(type_one: NDArray, type_two: NDArray, errors: NDArray) -> NDArr
     """Return the second errors on the lines between corners, at the given first errors."""
     right = np.minimum(np.searchsorted(type_one, errors, side="right"), len(type_one) - 1)
     start, width = type_one[right - 1], np.diff(type_one)[right - 1]
-    # Never a slope, which overflows between corners that are a subnormal number apart.
+    # No slope is computed: it overflows where two corners are a subnormal number apart.
     share = np.where(errors < type_one[right], (errors - start) / np.where(width, width, 1), 1.0)
     return (1 - share) * type_two[right - 1] + share * type_two[right]

@@ -1,7 +1,7 @@
 """The statistical check: runs on two neighbouring data sets bound epsilon from below.
 
-Outputs are split into the numbers they hold and their structure, which is the rest. A part of the
-runs ranks the outputs, another one chooses an event, and the last one, unseen by both, tests it.
+Outputs are split into the numbers they hold and their structure, which is the rest. Some of the
+runs rank the outputs, others choose an event, and the last ones, which neither has seen, test it.
 """
 
 import copy
@@ -22,7 +22,7 @@ from dpnotes.audit._outputs import ALLOWED, MechanismFailed, read_exception, rea
 _EVERY_VALUE = 256  # with fewer distinct numbers, each has a bin of its own
 _COLUMNS = 32  # coordinates of an output that are ranked one by one
 _STRUCTURES = 4  # structures whose numbers are ranked: the most common ones
-_CAUTION = 30  # choose at a smaller error, because the best of many events looks too good
+_CAUTION = 30  # divides the error while choosing, because the best of many events looks too good
 
 
 def epsilon_lower_bound(
@@ -43,7 +43,7 @@ def epsilon_lower_bound(
     mechanism : callable
         Called as ``mechanism(data, rng=generator)`` where its signature takes `rng`, else as
         ``mechanism(data)``. An `rng` that it already has, as a default other than None or bound by
-        `functools.partial`, is left to it: a fixed seed has to show. It must not keep anything from
+        `functools.partial`, is left alone: a fixed seed has to show. It must not keep anything from
         one run to the next; for one that remembers, see `factory`.
     dataset, neighbour : object
         Two neighbouring data sets. Each run is given a copy of its own.
@@ -54,9 +54,9 @@ def epsilon_lower_bound(
     delta : float, default 0.0
         The delta of the claim, in [0, 1).
     factory : bool, default False
-        Whether `mechanism` is what builds the mechanism, such as its class. Before every run it is
-        called, with `rng` where its signature takes that and else with nothing, and what it builds
-        is run once.
+        Whether `mechanism` builds the mechanism, as its class does. It is called before every run,
+        with `rng` where its signature takes it and otherwise with nothing, and what it builds is
+        run once.
     rng : numpy.random.Generator, int or None
         Decides the order of the runs, and is the generator handed to the mechanism.
 
@@ -76,8 +76,8 @@ def epsilon_lower_bound(
         If the mechanism cannot be called, the data cannot be copied, `factory` is not a boolean, or
         an output is of a type that the audit does not read, a subclass of those below included.
     MechanismFailed
-        If the mechanism does not answer from its process, or is a factory that builds nothing to
-        call.
+        If the mechanism does not answer from its process, or is a factory and builds something
+        that cannot be called.
 
     Notes
     -----
@@ -89,15 +89,16 @@ def epsilon_lower_bound(
     Clopper-Pearson bounds are for independent runs, and so is the confidence. A mechanism that
     keeps state between runs, such as memoized randomized response, repeats itself: all its runs on
     one data set are one run seen many times, and the bound can exceed epsilon far more often than
-    the confidence says (for two coins, five times in eight). Such a mechanism is built anew for
-    each run, by `factory`, or by a function that builds it and returns all that an observer sees of
-    it in its lifetime, as the examples do. What is built anew must not share memory with what was
+    the confidence says (for two coins, five times in eight). Build such a mechanism anew for each
+    run, with `factory`, or with a function that builds it and returns all that an observer sees of
+    it in its lifetime, as in the examples. What is built anew must not share memory with what was
     built before: an attribute of its class or a variable of its module stays as it is, and for
     those there is ``in_a_process(mechanism, fresh=True)``.
 
     S is a set of outputs ranked by an estimated likelihood ratio, or the tail of a number: of the
-    output, of a coordinate, or of a learned score of all coordinates. A quarter of the runs ranks,
-    another one cuts. For arrays of over 32 numbers the 32 whose means differ most are looked at.
+    output, of a coordinate, or of a learned score of all coordinates. One quarter of the runs ranks
+    the outputs, and another chooses where to cut. In arrays of more than 32 numbers only the 32
+    whose means differ most are looked at.
 
     Outputs are numbers, strings, None, arrays of numbers or strings, tuples, lists, sets, dicts and
     dataclasses such as a `Release`, of exactly these types: a subclass could show one value to the
@@ -206,8 +207,8 @@ def check_audit(
 class Finding(NamedTuple):
     """What an audit of two data sets has found.
 
-    `event` has shape (2, trials): which outputs are in it, a row a data set. `hits` holds, for both
-    data sets, how many of the `tests` runs that test the event are in it.
+    `event` has shape (2, trials), a row for each data set, and says which outputs are in it. `hits`
+    holds, for both data sets, how many of the `tests` runs that test the event are in it.
     """
 
     bound: float
@@ -249,7 +250,7 @@ def build_for_each_run(factory: Callable, rng: np.random.Generator) -> Callable:
 
 
 def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
-    """Whether the mechanism waits to be given a generator by `rng`, beside other arguments."""
+    """Whether the mechanism is to be given a generator as `rng`, beside its other arguments."""
     if isinstance(mechanism, partial) and "rng" in mechanism.keywords:
         return False
     try:
@@ -264,8 +265,8 @@ def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
 class Outputs(NamedTuple):
     """The outputs of all runs, each split into its numbers and its structure.
 
-    `structures` and `identities` have shape (2, trials), a row a data set: two outputs share an
-    identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
+    `structures` and `identities` have shape (2, trials), a row for each data set. Two outputs share
+    an identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
     ``numbers[structure]`` has a row for each output of this structure, in the order of
     ``structures.ravel()``.
     """
@@ -295,7 +296,7 @@ def _collect_outputs(
     for slot in rng.permutation(2 * trials).tolist():
         try:
             output = mechanism(copies[slot >= trials](), **options)
-        except (KeyboardInterrupt, MechanismFailed):  # the reader stops, or there is no output
+        except (KeyboardInterrupt, MechanismFailed):  # the user stops it, or there is no output
             raise
         except BaseException as error:  # an exit, too, is what an observer sees
             output = error.with_traceback(None)

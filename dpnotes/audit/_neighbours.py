@@ -42,7 +42,7 @@ def pairs_by_replacement(records: Sequence | np.ndarray, values: Iterable) -> li
     Parameters
     ----------
     records : list, tuple or ndarray
-        The data set, a record an entry; of an array, an entry of its first axis.
+        The data set, an entry for each record; in an array, an entry of its first axis.
     values : iterable
         What a record may be instead. The extremes of the domain are where a mechanism breaks
         first.
@@ -63,12 +63,12 @@ def pairs_by_replacement(records: Sequence | np.ndarray, values: Iterable) -> li
 
 
 def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()) -> list[Pair]:
-    """Return every data set with one record less, and those with one more.
+    """Return every data set with one record fewer, and those with one more.
 
     Parameters
     ----------
     records : list, tuple or ndarray
-        The data set, a record an entry; of an array, an entry of its first axis.
+        The data set, an entry for each record; in an array, an entry of its first axis.
     additions : iterable, default ()
         Records to add, one at a time, at the end.
 
@@ -79,8 +79,8 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
 
     Notes
     -----
-    A promise about one record replaced says nothing of these pairs, and one about these holds for a
-    replacement at twice its epsilon.
+    A promise about one record replaced says nothing about these pairs, and a promise about these
+    holds for a replacement at twice its epsilon.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def pairs_by_removal(records: Sequence | np.ndarray, *, additions: Iterable = ()
 
 
 def describe_difference(dataset: object, neighbour: object) -> str:
-    """Return in words what two data sets differ in."""
+    """Return in words how two data sets differ."""
     kinds = {type(dataset), type(neighbour)}
     has_axis = kinds == {np.ndarray} and dataset.ndim > 0 and neighbour.ndim > 0
     has_records = has_axis or kinds in ({list}, {tuple})

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class PairReport(NamedTuple):
     """What the runs on one pair of neighbours say.
 
-    Of `runs` runs on each data set, `hits` on the data set and `neighbour_hits` on its neighbour
-    gave an output of the event. `lower_bound` is what that says of epsilon, in nats.
+    Of `runs` runs on each of the two, `hits` on the data set and `neighbour_hits` on its neighbour
+    gave an output in the event. `lower_bound` is what that says about epsilon, in nats.
     """
 
     difference: str
@@ -84,9 +84,9 @@ class Report(NamedTuple):
         return self.sentence
 
     def table(self) -> "pandas.DataFrame":
-        """Return a row a pair, the largest lower bound first.
+        """Return a row for each pair, the largest lower bound first.
 
-        The bounds are rounded down to four decimals, and so are still bounds; `pairs` has all
+        The bounds are rounded down to four decimals, so they are still bounds; `pairs` has all
         digits.
         """
         import pandas
@@ -98,8 +98,8 @@ class Report(NamedTuple):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw each pair as an attacker, who refutes the claim by erring less than it allows.
 
-        An attacker says which of the two data sets it was, by whether the event happened. The two
-        errors are the point; the end of its line is what they can be at most, and the claim is
+        The attacker guesses which of the two data sets it was from whether the event happened. The
+        two errors are the point; the end of its line is the most that they can be, and the claim is
         violated where even that lies in the grey region. `ax` is where to draw, by default a new
         figure.
         """
@@ -161,7 +161,7 @@ def report(
     confidence : float, default 0.95
         Probability with which all lower bounds hold at once.
     factory : bool, default False
-        Whether `mechanism` is what builds the mechanism, anew for every run.
+        Whether `mechanism` builds the mechanism, anew for every run.
     jobs : int, default 1
         Processes that share the pairs. More than one need joblib, which
         ``pip install dpnotes[audit]`` brings, and a mechanism that can be sent to them; one that
@@ -193,13 +193,13 @@ def report(
     -----
     Each pair is audited as `epsilon_lower_bound` does it, at an error of (1 - confidence) divided
     by the number of pairs. So all bounds hold at once (Bonferroni's inequality), and the largest
-    one may be taken: a claim that is true is called violated with a probability of at most 1 -
-    confidence, if the runs are independent. Many pairs cost little: a hundred of them ask for about
-    twice the runs that one does.
+    one may be taken: if the runs are independent, a true claim is called violated with a
+    probability of at most 1 - confidence. Many pairs cost little: a hundred of them need about
+    twice as many runs each as one does.
 
-    A claim is about *all* neighbours, and the pairs are some. So the verdict is "violated" or "not
-    refuted", never "private". A claim about one record replaced is not to be judged by pairs of
-    which one has a record more.
+    A claim is about *all* neighbours, and these pairs are some of them. So the verdict is
+    "violated" or "not refuted", never "private". Do not judge a claim about one record replaced by
+    pairs in which one data set has a record more.
 
     Examples
     --------
