@@ -73,7 +73,9 @@ def test_the_noise_for_a_cost_is_enough_and_hardly_more(cost, start):
             noise = calibrate(cost, epsilon, 1e-5, 1e7, start=start, tolerance=tolerance)
             assert float(cost(noise)) <= epsilon
             if noise > 1e-5:
-                assert float(cost(noise * (1 - max(tolerance, 1e-10)))) > epsilon
+                # Either the cost is close enough, or the noise is.
+                less = cost(noise * (1 - max(tolerance, 1e-10)))
+                assert float(cost(noise)) >= epsilon * (1 - tolerance) or float(less) > epsilon
 
 
 def test_behind_a_jump_of_the_cost_the_louder_noise_is_taken():

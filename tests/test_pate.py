@@ -595,7 +595,7 @@ def test_a_moved_vote_costs_lnmax_no_more_than_two_laplace_losses(gamma):
 @needs_accounting
 @pytest.mark.parametrize(
     ("queries", "scale", "expected"),
-    [(100, 20, 2.893), (1000, 20, 11.35), (100, 10, 6.38), (100, 40, 1.34), (100, 80, 0.63)],
+    [(100, 20, 2.753), (1000, 20, 10.71), (100, 10, 6.12), (100, 40, 1.27), (100, 80, 0.6)],
 )
 def test_reference_values_of_lnmax(queries, scale, expected):
     assert float(pate.LNMax(1 / scale).cost(queries, 1e-5)) == pytest.approx(expected, abs=6e-3)
@@ -740,7 +740,7 @@ def test_an_independent_accountant_agrees():
     mu = math.sqrt(640 / 150**2 + 2 * 286 / 40**2)
     found = pate.ConfidentGNMax(200, 150, 40).cost(640, 1e-5, answers=286)
     assert float(found) == pytest.approx(get_epsilon_gaussian(1 / mu, 1e-5), rel=1e-6)
-    for queries, scale in ((3, 2.0), (100, 20.0)):
+    for queries, scale in ((3, 2.0), (100, 0.5)):
         single = privacy_loss_distribution.from_laplace_mechanism(
             scale, value_discretization_interval=1e-3 / scale
         )

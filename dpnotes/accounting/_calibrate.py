@@ -32,7 +32,8 @@ def calibrate(
     start : float, optional
         Where to look first: a guess, positive. By default the geometric mean of `low` and `high`.
     tolerance : float
-        How far above the least noise the result may be, as a fraction of it: from 1e-13 to 0.1.
+        How far above the least noise the result may be, or its cost below epsilon, as a fraction:
+        from 1e-13 to 0.1.
 
     Returns
     -------
@@ -75,7 +76,10 @@ def calibrate(
     def excess(place: float) -> float:
         # A difference, because a quotient just above 1 could be rounded to 1.
         beyond = (float(cost(noise_at(place))) - epsilon) / epsilon
-        return math.log1p(min(max(beyond, 1e-15 - 1), 1e300))
+        if -tolerance <= beyond <= 0:
+            return 0.0  # close enough, so that no search goes on
+        # The middle of what is close enough is what the search aims at.
+        return math.log1p(min(max(beyond, 1e-15 - 1), 1e300)) + tolerance / 2
 
     enough = too_little = min(max(start, least), most)
     reach, nudge = 1.0, 1e-6
@@ -87,11 +91,11 @@ def calibrate(
         too_little, enough = enough, min(enough + min(2 * above + nudge, reach), most)
         reach, nudge = 2 * reach, 2 * nudge
     while (below := excess(too_little)) <= 0:
-        if too_little <= least:
-            return low
+        if below == 0 or too_little <= least:
+            return noise_at(too_little)
         too_little, enough = max(too_little + max(2 * below - nudge, -reach), least), too_little
         reach, nudge = 2 * reach, 2 * nudge
-    step = tolerance / 4
+    step = tolerance / 40
     place = optimize.brentq(excess, too_little, enough, xtol=step, maxiter=1000)
     while excess(place) > 0:
         place, step = min(place + step, enough), 2 * step

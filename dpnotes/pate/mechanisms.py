@@ -50,6 +50,10 @@ from dpnotes.pate.votes import check_scale, check_votes, output_distribution
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
 _CLOSE = 1e-5  # relative tolerance of the least noise
 _CELLS = 1 << 16  # noisy counts that fit a second-level cache
+# The range of LNMax in units of gamma, by the number of labels, and for any number: 2, 2.26423 and
+# 8/3 with continuous noise. The rest is for the steps of the discrete noise.
+_RANGES = {2: 2.0001, 3: 2.2643}
+_ANY_RANGE = 2.6668
 
 
 class _Mechanism:
@@ -243,7 +247,7 @@ class _Mechanism:
             If a parameter is out of range, or no noise is loud enough.
         """
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
-        return _least_noise(cls._of_noise, epsilon, delta, queries, None)
+        return _least_noise(cls._of_noise, epsilon, delta, queries)
 
     def _check_answered(
         self, answered: ArrayLike | None, table: np.ndarray, single: bool
@@ -272,10 +276,10 @@ class LNMax(_Mechanism):
     -----
     A vote that moves shifts two counts, each with noise of its own, and the answer is computed from
     the noisy counts. So queries cost at most as much as *twice as many* numbers with Laplace noise
-    of this scale, and `cost` returns that, whatever the number of labels. It is an upper bound,
-    because the answer reveals less than the noisy counts. For two labels the losses of the two
-    answers are never more than 2 gamma apart, so that `accounting.compose_bounded_range` of 2 gamma
-    holds and is less.
+    of this scale. The answer reveals less than the noisy counts: at any votes its losses lie in an
+    interval of length 2 gamma for two labels, 2.265 gamma for three, 8/3 gamma for any number (our
+    theorem; its proof is on the deeper page on PATE). So `accounting.compose_bounded_range` of that
+    length holds as well, and `cost` is the smaller of the two.
 
     `cost` needs dp-accounting: ``pip install dpnotes[accounting]``.
 
@@ -284,8 +288,8 @@ class LNMax(_Mechanism):
     >>> ask = LNMax(gamma=0.05)
     >>> ask.answer([3, 240, 7], rng=0)
     1
-    >>> round(float(ask.cost(100, 1e-5)), 3)
-    2.893
+    >>> [round(float(ask.cost(100, 1e-5, labels=labels)), 2) for labels in (2, 3, None)]
+    [1.99, 2.29, 2.75]
     >>> ask.secret_cost([[3, 240, 7]] * 100, 1e-5).epsilon < 0.2
     True
     """
@@ -309,11 +313,70 @@ class LNMax(_Mechanism):
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return noisy_winners(table, self._noise(), discrete_laplace, rng)
 
+    def cost(
+        self, queries: int, delta: float, *, answers: int | None = None, labels: int | None = None
+    ) -> PrivacyCost:
+        """Return what answering costs, whatever the votes.
+
+        Parameters
+        ----------
+        queries : int
+            How many queries, from 0 to 10**6; each may depend on earlier answers.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        answers : int, optional
+            How many of them are answered: all, since this mechanism answers every query.
+        labels : int, optional
+            How many labels there are, at least 2: two and three cost less. By default any number.
+
+        Returns
+        -------
+        PrivacyCost
+            It depends on no vote, and may be published.
+        """
+        if labels is not None:
+            labels = check_integer("labels", labels, low=2)
+        counts = super(LNMax, self).cost(queries, delta, answers=answers)
+        length = self.gamma * _RANGES.get(labels, _ANY_RANGE)
+        return min(counts, compose_bounded_range(length, queries, delta), key=float)
+
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
         return compose_laplace(self._noise(), 2 * queries, delta)
 
-    def _mu(self, queries: int, answers: int | None = None) -> float:
-        return math.sqrt(2 * queries) * self.gamma
+    @classmethod
+    def for_cost(
+        cls, epsilon: float, delta: float, queries: int, *, labels: int | None = None
+    ) -> Self:
+        """Return the mechanism of least noise that answers all queries within a budget.
+
+        Parameters
+        ----------
+        epsilon : float
+            What all answers may cost, positive and finite.
+        delta : float
+            The probability with which the loss may be larger, strictly between 0 and 1.
+        queries : int
+            How many queries, from 1 to 10**6.
+        labels : int, optional
+            How many labels there are, at least 2: two and three cost less. By default any number.
+
+        Returns
+        -------
+        LNMax
+            Its ``cost(queries, delta, labels=labels)`` is at most epsilon, and hardly below it:
+            about a hundred-thousandth, unless the noise is the least that is allowed.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or no noise is loud enough.
+        """
+        queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
+        return _least_noise(cls._of_noise, epsilon, delta, queries, labels=labels)
+
+    def _mu(self, queries: int, labels: int | None = None) -> float:
+        # A range r weighs as much as Gaussian noise with a shift of r / 2.
+        return math.sqrt(queries) * self.gamma * _RANGES.get(labels, _ANY_RANGE) / 2
 
     def _rdp(
         self, table: np.ndarray, orders: np.ndarray, _: None, method: str
@@ -368,7 +431,7 @@ class GumbelMax(_Mechanism):
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
         return compose_bounded_range(2 / self.scale, queries, delta)
 
-    def _mu(self, queries: int, answers: int | None = None) -> float:
+    def _mu(self, queries: int) -> float:
         return math.sqrt(queries) / self.scale
 
     def _rdp(
@@ -421,7 +484,7 @@ class GNMax(_Mechanism):
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return noisy_winners(table, self.sigma, discrete_gaussian, rng)
 
-    def _mu(self, queries: int, answers: int | None = None) -> float:
+    def _mu(self, queries: int) -> float:
         return math.sqrt(2 * queries) / self.sigma
 
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
@@ -642,7 +705,7 @@ class ConfidentGNMax(_Mechanism):
             return cls(threshold, noise * max(1.0, ratio), noise * max(1.0, 1 / ratio))
 
         most = _MOST_NOISE / max(ratio, 1 / ratio)
-        return _least_noise(of_noise, epsilon, delta, queries, answers, most)
+        return _least_noise(of_noise, epsilon, delta, queries, most, answers=answers)
 
     def _mu(self, queries: int, answers: int) -> float:
         return math.hypot(
@@ -666,18 +729,18 @@ def _least_noise(
     epsilon: float,
     delta: float,
     queries: int,
-    answers: int | None,
     most: float = _MOST_NOISE,
+    **known: int | None,
 ) -> _Mechanism:
     """Return the mechanism of least noise whose cost is at most epsilon."""
     # Start from the noise that would be right if the cost were that of Gaussian noise.
     largest_mu = 1 / calibrate(lambda noise: gaussian_cost(1 / noise, delta), epsilon, 1e-26, 1e26)
     noise = calibrate(
-        lambda noise: of_noise(noise).cost(queries, delta, answers=answers),
+        lambda noise: of_noise(noise).cost(queries, delta, **known),
         epsilon,
         _LEAST_NOISE,
         most,
-        start=of_noise(1.0)._mu(queries, answers) / largest_mu,
+        start=of_noise(1.0)._mu(queries, **known) / largest_mu,
         tolerance=_CLOSE,
     )
     return of_noise(noise)
