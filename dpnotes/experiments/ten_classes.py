@@ -219,14 +219,10 @@ def _report(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
 
 
 def _train(
-    runs: Sequence[Run],
-    schedule: training.Schedule,
-    seed: int,
-    lessons: Examples,
-    exams: Examples,
-    tests: Examples,
+    runs: Sequence[Run], schedule: training.Schedule, seed: int, *data: Examples
 ) -> list[dict[str, Any]]:
-    """Train runs with one learning rate as one ensemble, and measure them."""
+    """Train runs with one learning rate as one ensemble, and measure them on exams and tests."""
+    lessons, exams, tests = data
     generator = torch.Generator().manual_seed(seed)
     network = Linear(len(runs), tests[0].shape[1], CLASSES, generator).to(tests[0].device)
     optimizer, rate = make_optimizer(network, schedule), schedule.learning_rate
