@@ -16,13 +16,12 @@ import pytest
 from test_figures import FIGURES
 from test_jupyterlab import free_port
 from test_try_it import DONE, HAS_ENGINE, NO_ENGINE, PLAYGROUND, PROGRAMS, source, stored
-from visits import FIGURES_ARE_DRAWN, absent
+from visits import FIGURES_ARE_DRAWN, PHONE, absent
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
 
 SECONDS = 120  # in which an answer has to come
 PROGRAM = shutil.which("firefox-esr") or shutil.which("firefox")
-PHONE = {"width": 390, "height": 844}
 PAGES = sorted({*FIGURES.values(), PLAYGROUND, "book/audit.html", "book/zh/index.html"})
 FACTS = "[...document.querySelectorAll('.interactive dt, .interactive dd')].map(x => x.textContent)"
 
