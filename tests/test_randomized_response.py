@@ -27,7 +27,6 @@ from dpnotes.randomized_response import (
 )
 
 LN3 = math.log(3)
-THRICE = np.repeat(np.arange(256), 3)
 INTEGERS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i2", ">i4", ">u8"]
 epsilons = st.floats(1e-9, 700)
 
@@ -73,45 +72,15 @@ def test_the_distribution_of_a_report_costs_exactly_epsilon(epsilon, categories)
     assert exact_epsilon(distribution) == pytest.approx(epsilon, rel=1e-14, abs=1e-14)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda epsilon, d: output_distribution(epsilon / 2, d),
-        lambda epsilon, d: output_distribution(2 * epsilon, d),
-        lambda epsilon, d: output_distribution(epsilon, d + 1)[:d, :d],
-        lambda epsilon, d: np.where(np.eye(d), *output_distribution(epsilon, d)[0, 1::-1]),
-    ],
-    ids=["epsilon halved", "epsilon doubled", "a category too many", "p and q swapped"],
-)
-def test_the_check_of_the_distribution_catches_a_broken_one(broken):
-    distribution = broken(1.0, 3)
-    costs_epsilon = np.allclose(distribution.sum(axis=1), 1) and math.isclose(
-        exact_epsilon(distribution), 1.0
-    )
-    assert not costs_epsilon
-
-
-@given(epsilon=epsilons, categories=st.integers(2, 40), random=st.randoms())
-def test_no_category_is_special(epsilon, categories, random):
-    distribution = output_distribution(epsilon, categories)
-    order = random.sample(range(categories), categories)
-    assert np.array_equal(distribution[np.ix_(order, order)], distribution)
-
-
 @given(epsilon=epsilons, categories=st.integers(2, 1000))
-def test_the_truth_is_kept_with_the_probability_on_the_diagonal(epsilon, categories):
+def test_every_category_is_kept_with_the_same_probability_and_told_alike(epsilon, categories):
     keep = keep_probability(epsilon, categories)
     distribution = output_distribution(epsilon, categories)
-    assert np.all(distribution.diagonal() == keep)
+    alike = np.where(np.eye(categories), keep, distribution[0, 1])
+    np.testing.assert_array_equal(distribution, alike)
     assert 1 / categories < keep < 1
     expected = 1 / (1 + (categories - 1) * math.exp(-epsilon))
     assert keep == pytest.approx(expected, rel=1e-14, abs=2**-52)
-
-
-@pytest.mark.parametrize("categories", [2, 3, 14])
-def test_a_smaller_epsilon_keeps_the_truth_less_often(categories):
-    grid = np.geomspace(1e-3, 30, 100)
-    assert np.all(np.diff([keep_probability(epsilon, categories) for epsilon in grid]) > 0)
 
 
 @pytest.mark.parametrize("categories", [2, 3, 1000])
@@ -142,70 +111,20 @@ def test_over_all_draws_a_report_has_exactly_its_distribution(
         everybody = np.full(256 * others, truth)
         rng = EveryDraw(np.repeat(np.arange(256), others))
         reports = privatize(everybody, 1.0, categories=categories, rng=rng)
-        assert is_exactly_the_distribution(reports, truth, lies, categories)
-
-
-def is_exactly_the_distribution(reports, truth, lies, categories):
-    expected = np.full(categories, lies)
-    expected[truth] = (256 - lies) * (categories - 1)
-    return np.array_equal(np.bincount(reports, minlength=categories), expected)
+        expected = np.full(categories, lies)
+        expected[truth] = (256 - lies) * others
+        np.testing.assert_array_equal(np.bincount(reports, minlength=categories), expected)
 
 
 @pytest.mark.parametrize(
-    "broken_flip",
-    [
-        lambda size, p, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8) <= 256 * p,
-        lambda size, p, rng: np.frombuffer(rng.bytes(size), dtype=np.uint8) >= 256 * p,
-    ],
-    ids=["at most", "keep and lie swapped"],
+    ("epsilon", "categories", "people"),
+    [(LN3, 2, 200_000), (1.0, 3, 100_000), (2.0, 14, 30_000), (3.0, 300, 2_000)],
 )
-def test_the_count_over_all_draws_catches_a_broken_coin(monkeypatch, scripted, broken_flip):
-    monkeypatch.setattr(randomized_response, "lie_probability", lambda *_: 64 / 256)
-    monkeypatch.setattr(randomized_response, "flip", broken_flip)
-    reports = privatize(np.zeros(768, dtype=int), 1.0, categories=4, rng=EveryDraw(THRICE))
-    assert not is_exactly_the_distribution(reports, 0, 64, 4)
-
-
-def follows_its_distribution(mechanism, epsilon, categories, people):
-    """Chi-square over all pairs of truth and report; wrong once in a million."""
-    truth = np.tile(np.arange(categories), people)
-    reports = mechanism(truth, epsilon, categories=categories, rng=10)
-    seen = np.bincount(truth * categories + reports, minlength=categories**2)
-    return counts_fit(seen, output_distribution(epsilon, categories).ravel() / categories)
-
-
-def privatize_swapped(values, epsilon, *, categories, rng):
-    rng = np.random.default_rng(rng)
-    lies = rng.random(values.size) < keep_probability(epsilon, categories)
-    steps = rng.integers(1, categories, size=values.size)
-    return np.where(lies, (values + steps) % categories, values)
-
-
-def privatize_with_a_step_of_zero(values, epsilon, *, categories, rng):
-    rng = np.random.default_rng(rng)
-    lies = rng.random(values.size) < 1 - keep_probability(epsilon, categories)
-    return np.where(lies, rng.integers(0, categories, size=values.size), values)
-
-
-def privatize_at_half_epsilon(values, epsilon, *, categories, rng):
-    return privatize(values, epsilon / 2, categories=categories, rng=rng)
-
-
-CASES = [(LN3, 2, 200_000), (1.0, 3, 100_000), (2.0, 14, 30_000), (3.0, 300, 2_000)]
-
-
-@pytest.mark.parametrize(("epsilon", "categories", "people"), CASES)
 def test_real_reports_follow_the_distribution(epsilon, categories, people):
-    assert follows_its_distribution(privatize, epsilon, categories, people)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [privatize_swapped, privatize_with_a_step_of_zero, privatize_at_half_epsilon],
-)
-@pytest.mark.parametrize(("epsilon", "categories", "people"), CASES[:3])
-def test_reports_of_a_broken_mechanism_do_not(broken, epsilon, categories, people):
-    assert not follows_its_distribution(broken, epsilon, categories, people)
+    truth = np.tile(np.arange(categories), people)
+    reports = privatize(truth, epsilon, categories=categories, rng=10)
+    seen = np.bincount(truth * categories + reports, minlength=categories**2)
+    assert counts_fit(seen, output_distribution(epsilon, categories).ravel() / categories)
 
 
 def test_ten_million_people_report_at_once():
@@ -218,25 +137,19 @@ def test_ten_million_people_report_at_once():
     assert abs(found - 2.5e6) <= 5 * math.sqrt(0.75 * 10**7)
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, bool])
-def test_two_categories_of_any_type_get_the_same_reports(dtype):
-    truth = np.arange(1000) % 3 == 0
-    expected = privatize(truth, 1.0, rng=12)
-    reports = privatize(truth.astype(dtype), 1.0, rng=12)
+@pytest.mark.parametrize(
+    ("dtype", "categories"), [*itertools.product(INTEGERS, [2, 14]), (bool, 2)]
+)
+def test_truths_of_any_type_get_the_same_reports(dtype, categories):
+    truth = np.arange(1000) % categories
+    expected = privatize(truth, 1.0, categories=categories, rng=13)
+    reports = privatize(truth.astype(dtype), 1.0, categories=categories, rng=13)
     assert np.array_equal(reports, expected)
     assert reports.dtype == np.dtype(dtype)
-    np.testing.assert_array_equal(estimate(reports, 1.0), estimate(expected, 1.0))
-
-
-@pytest.mark.parametrize("dtype", INTEGERS)
-def test_many_categories_of_any_type_get_the_same_reports(dtype):
-    truth = np.arange(1000) % 14
-    expected = privatize(truth, 1.0, categories=14, rng=13)
-    reports = privatize(truth.astype(dtype), 1.0, categories=14, rng=13)
-    assert np.array_equal(reports, expected)
-    assert reports.dtype == np.dtype(dtype)
-    found = estimate(reports, 1.0, categories=14)
-    np.testing.assert_array_equal(found, estimate(expected, 1.0, categories=14))
+    np.testing.assert_array_equal(
+        estimate(reports, 1.0, categories=categories),
+        estimate(expected, 1.0, categories=categories),
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,10 +169,10 @@ def test_lists_and_series_get_the_same_reports_as_arrays(container):
 @pytest.mark.parametrize("power", [7, 8, 15, 16, 31, 32, 33, 61])
 def test_reports_are_integers_that_can_hold_every_category(dtype, power):
     for categories in (2**power, 2**power + 1):
-        reports = privatize(np.zeros(50, dtype=dtype), 0.01 + 2 * power / 3, categories=categories)
-        assert reports.dtype.kind in "iu"
+        call = {"epsilon": 0.01 + 2 * power / 3, "categories": categories, "rng": 15}
+        reports = privatize(np.zeros(50, dtype=dtype), **call)
         assert np.iinfo(reports.dtype).max >= categories - 1
-        assert reports.min() >= 0
+        assert np.array_equal(reports, privatize(np.zeros(50, dtype=int), **call))
 
 
 def test_a_type_that_just_holds_every_category_is_kept():
@@ -282,19 +195,6 @@ def test_the_number_of_categories_may_be_of_any_type_of_integer(kind):
     reports = privatize(truth, 1.0, categories=kind(200), rng=0)
     assert reports.dtype == expected.dtype
     assert np.array_equal(reports, expected)
-    wide = privatize(np.zeros(99, int), 42.0, categories=2**60, rng=0)
-    assert np.array_equal(
-        privatize(np.zeros(99, int), 42.0, categories=np.uint64(2**60), rng=0), wide
-    )
-
-
-def test_a_small_integer_type_is_widened_to_hold_every_category():
-    truth = np.arange(120, dtype=np.int8).repeat(20)
-    reports = privatize(truth, 0.1, categories=1000, rng=15)
-    assert np.iinfo(reports.dtype).max >= 999
-    assert reports.min() >= 0
-    assert 900 < reports.max() <= 999
-    assert np.array_equal(reports, privatize(truth.astype(int), 0.1, categories=1000, rng=15))
 
 
 @pytest.mark.parametrize(
@@ -323,20 +223,6 @@ def test_the_largest_domain_does_not_overflow():
     assert abs(lies - 2000 * share) <= 5 * math.sqrt(2000 * share * (1 - share))
 
 
-def test_a_domain_so_large_that_two_categories_could_overflow_is_refused():
-    calls = [
-        lambda k: privatize([0], 42.0, categories=k),
-        lambda k: estimate([0], 42.0, categories=k),
-        lambda k: output_distribution(42.0, k),
-        lambda k: keep_probability(42.0, k),
-    ]
-    for call in calls:
-        with pytest.raises(
-            ValueError, match=r"categories must be an integer in \[2, 46116860184273"
-        ):
-            call(2**62 + 1)
-
-
 @pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3), (3, 1, 2)])
 @pytest.mark.parametrize("mechanism", ["two", "many", "coins"])
 def test_reports_have_the_shape_of_the_truth(shape, mechanism):
@@ -363,14 +249,6 @@ def test_the_truth_is_left_untouched():
         privatize(truth, 0.1, categories=categories, rng=18)
         two_coin(truth, rng=18)
         assert np.all(truth == 1)
-
-
-def test_the_seed_decides_and_a_generator_moves_on():
-    truth = np.zeros(200, dtype=bool)
-    assert np.array_equal(privatize(truth, 1.0, rng=19), privatize(truth, 1.0, rng=19))
-    rng = np.random.default_rng(19)
-    assert np.array_equal(privatize(truth, 1.0, rng=rng), privatize(truth, 1.0, rng=19))
-    assert not np.array_equal(privatize(truth, 1.0, rng=rng), privatize(truth, 1.0, rng=19))
 
 
 # Warner's coins.
@@ -430,14 +308,6 @@ def test_the_estimate_is_unbiased_and_its_variance_exact(epsilon, truth):
     np.testing.assert_allclose(spread, exact, rtol=1e-9)
 
 
-def test_the_moments_catch_a_biased_estimate_and_an_approximate_variance():
-    mean, spread = moments_of_the_estimate([0, 0, 1], 1.0, 3)
-    p, q, _ = output_distribution(1.0, 3)[0]
-    # Forgetting the lies, and taking every category for an empty one.
-    assert not np.allclose(mean * (p - q) + 3 * q, [2, 1, 0])
-    assert not np.allclose(spread, 3 * q * (1 - q) / (p - q) ** 2)
-
-
 @given(epsilon=st.floats(0.01, 100), reports=st.lists(st.integers(0, 4), min_size=1, max_size=40))
 def test_estimates_add_up_to_the_number_of_people(epsilon, reports):
     found = estimate(reports, epsilon, categories=5)
@@ -451,13 +321,6 @@ def test_reports_of_any_shape_are_counted():
     np.testing.assert_array_equal(estimate(reports, 1.0, categories=5), flat)
     bits = reports % 2
     np.testing.assert_array_equal(estimate(bits, 1.0), estimate(bits.ravel(), 1.0))
-
-
-def test_two_categories_counted_by_bincount_or_by_ones_agree():
-    reports = np.arange(100) % 3 == 0
-    p, q = output_distribution(1.0)[0]
-    expected = (np.bincount(reports) - 100 * q) / (p - q)
-    np.testing.assert_array_equal(estimate(reports, 1.0), expected)
 
 
 @given(reports=st.lists(st.integers(0, 4), min_size=2, max_size=40), data=st.data())
@@ -485,18 +348,6 @@ def test_counting_takes_the_memory_of_a_part_and_not_of_the_reports():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < reports.nbytes
-
-
-def test_the_estimates_of_many_surveys_spread_as_the_variance_says():
-    counts = np.array([500, 300, 200])
-    surveys = np.tile(np.repeat([0, 1, 2], counts), (2000, 1))
-    reports = privatize(surveys, 1.0, categories=3, rng=22)
-    found = np.array([estimate(survey, 1.0, categories=3) for survey in reports])
-    exact = variance(counts, 1.0)
-    z = (found.mean(axis=0) - counts) / np.sqrt(exact / 2000)
-    assert np.all(np.abs(z) < 5)
-    # The sample variance of a near-normal number has a relative sd of sqrt(2 / 1999).
-    np.testing.assert_allclose(found.var(axis=0, ddof=1), exact, rtol=5 * math.sqrt(2 / 1999))
 
 
 @pytest.mark.parametrize(
@@ -618,13 +469,6 @@ def test_shuffled_delta_is_that_of_all_reports_of_all_people(n, local_epsilon):
         assert worst == pytest.approx(max(expected), rel=1e-11, abs=1e-15)
 
 
-def test_the_order_of_the_truths_does_not_matter_to_the_shuffled_reports():
-    first, *rest = [
-        delta_by_hand(0.3, truths, LN3) for truths in set(itertools.permutations([1, 1, 0, 0, 0]))
-    ]
-    assert rest == pytest.approx([first] * len(rest))
-
-
 @pytest.mark.parametrize("n", [50, 3256])
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.2])
 def test_among_people_of_one_mind_delta_is_a_difference_of_binomial_tails(n, epsilon):
@@ -673,19 +517,3 @@ def test_a_million_people_are_counted_for_given_truths():
         )
         found = shuffled_delta(epsilon, 10**6, LN3, others=500_000)
         assert found == pytest.approx(gaussian, rel=2e-2)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda epsilon, n, local: shuffled_delta(epsilon, n + 1, local),
-        lambda epsilon, n, local: shuffled_delta(epsilon, n, local / 2),
-        lambda epsilon, n, local: shuffled_delta(epsilon, n, local, others=0),
-    ],
-    ids=["a person too many", "half the cost of a report", "not the worst truths"],
-)
-def test_the_enumeration_catches_a_wrong_shuffled_delta(broken):
-    expected = max(
-        delta_by_hand(0.1, [1] * others + [0] * (4 - others), LN3) for others in range(5)
-    )
-    assert broken(0.1, 5, LN3) != pytest.approx(expected, rel=1e-3)
