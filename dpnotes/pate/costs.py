@@ -7,6 +7,7 @@ direction.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,7 +156,7 @@ def lnmax_rdp(
     total = np.zeros(moments.size)
     for block in blocks(table):
         log_q = log_error(block, 1 / gamma, "laplace", method)
-        total += sum_moments(log_q, None, caps, moments, lambda log_q: pure_rates(log_q, loss))
+        total += sum_moments(log_q, None, caps, moments, partial(pure_rates, loss=loss))
     return as_given(total / moments, orders)
 
 
@@ -310,41 +311,14 @@ def _log_mean(
     return np.where(np.abs(change) < 0.5, near, total)
 
 
-def confident_rdp(
-    table: np.ndarray,
-    threshold: float,
-    sigma_threshold: float,
-    sigma: float,
-    orders: np.ndarray,
-    answered: np.ndarray | None,
-    method: str,
-) -> tuple[np.ndarray, float]:
-    """Return the divergences of confident GNMax, and the (expected) number of answers."""
-    rdp, count = np.zeros(orders.size), 0.0
-    for start, votes in zip(range(0, len(table), _QUERIES), blocks(table), strict=True):
-        margin = (votes.max(axis=1) - threshold) / sigma_threshold
-        # Of the two decisions, the less likely one.
-        log_q = special.log_ndtr(-np.abs(margin))
-        rdp += gaussian_rdp(log_q, math.sqrt(2) * sigma_threshold, orders)
-        weights = special.ndtr(margin)
-        if answered is not None:
-            weights = answered[start : start + _QUERIES].astype(float)
-        log_q = log_error(votes, sigma, "gaussian", method)
-        rdp += gaussian_rdp(log_q, sigma, orders, weights)
-        count += float(weights.sum())
-    return rdp, count
-
-
 def gaussian_rdp(
     log_q: np.ndarray, sigma: float, orders: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the divergences of GNMax at every order, summed over error probabilities."""
     moments = orders - 1
     caps = moments * (orders / sigma) / sigma
-    log_moments = sum_moments(
-        log_q, weights, caps, moments, lambda log_q: gaussian_rates(log_q, sigma)
-    )
-    return log_moments / moments
+    rates = partial(gaussian_rates, sigma=sigma)
+    return sum_moments(log_q, weights, caps, moments, rates) / moments
 
 
 def gaussian_rates(log_q: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,7 +7,8 @@ what was added to what (Mironov, 2012).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import repeat
 from typing import Self
 
 import numpy as np
@@ -40,10 +41,12 @@ from dpnotes.pate.costs import (
     _ERRORS,
     _LNMAX_METHODS,
     as_given,
-    confident_rdp,
+    blocks,
+    gaussian_rdp,
     gnmax_rdp,
     gumbel_rdp,
     lnmax_rdp,
+    log_error,
 )
 from dpnotes.pate.votes import check_scale, check_votes, output_distribution
 
@@ -61,6 +64,13 @@ class _Mechanism:
 
     __slots__ = ()
     _METHODS = _ERRORS
+
+    def __post_init__(self) -> None:
+        """Check every field and keep it as a plain float."""
+        for field in fields(self):
+            check = check_threshold if field.name == "threshold" else check_scale
+            # A frozen dataclass can set its own fields only in this way.
+            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
 
     def answer(
         self, votes: ArrayLike, *, rng: np.random.Generator | int | None = None
@@ -168,11 +178,7 @@ class _Mechanism:
         ndarray of shape (orders,), or float
             Divergences of these votes from any neighbouring ones, in nats.
         """
-        table, single = check_votes(votes)
-        check_choice("method", method, self._METHODS)
-        divergences, _ = self._rdp(
-            table, check_orders(orders), self._check_answered(answered, table, single), method
-        )
+        divergences, _ = self._sum_rdp(votes, check_orders(orders), answered, method)
         return as_given(divergences, orders)
 
     def secret_cost(
@@ -199,13 +205,9 @@ class _Mechanism:
         conversion : {"improved", "classic"}
             See `accounting.epsilon_from_rdp`; the papers had "classic".
         answered : array_like of bool, shape (queries,), optional
-            Which queries were answered, where not all are; None for a mechanism that answers every
-            query. By default each answer of `ConfidentGNMax` counts with its probability, as in the
-            table of the paper: that is the cost expected before anything is drawn, and no bound on
-            what answering will cost.
+            Which queries were answered, as in `rdp`.
         method : {"bound", "exact"}
-            The chance of another label, see `lnmax_error_probability`. With Gumbel noise
-            it is exact either way. `LNMax` also accepts "2017", see `lnmax_rdp`.
+            How the chance of another label is computed, as in `rdp`.
 
         Returns
         -------
@@ -213,12 +215,9 @@ class _Mechanism:
             Not to be published; `release_cost` releases it with noise. Where teachers disagree
             `cost` may be smaller, and holds too.
         """
-        table, single = check_votes(votes)
         orders = check_orders(DEFAULT_ORDERS if orders is None else orders)
         delta = check_probability("delta", delta)
-        check_choice("method", method, self._METHODS)
-        answered = self._check_answered(answered, table, single)
-        divergences, count = self._rdp(table, orders, answered, method)
+        divergences, count = self._sum_rdp(votes, orders, answered, method)
         epsilon, order = best_epsilon(divergences, orders, delta, conversion=conversion)
         return SecretCost(epsilon, delta, order, count)
 
@@ -249,17 +248,23 @@ class _Mechanism:
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
         return _least_noise(cls._of_noise, epsilon, delta, queries)
 
-    def _check_answered(
-        self, answered: ArrayLike | None, table: np.ndarray, single: bool
-    ) -> np.ndarray | None:
+    def _sum_rdp(
+        self, votes: ArrayLike, orders: np.ndarray, answered: ArrayLike | None, method: str
+    ) -> tuple[np.ndarray, float]:
+        """Return the divergences, summed over the queries, and how many are answered."""
+        table, _ = check_votes(votes)
+        check_choice("method", method, self._METHODS)
         if answered is not None:
             raise ValueError("answered must be None: this mechanism answers every query")
-        return None
+        return self._rdp(table, orders, method), float(len(table))
 
-    def _check_fields(self, **checks: Callable) -> None:
-        # A frozen dataclass can set its own fields only in this way.
-        for name, check in checks.items():
-            object.__setattr__(self, name, check(getattr(self, name)))
+    def _noise(self) -> float:
+        """Return the scale of the noise, which is the first field of most mechanisms."""
+        return getattr(self, fields(self)[0].name)
+
+    @classmethod
+    def _of_noise(cls, noise: float) -> Self:
+        return cls(noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +303,6 @@ class LNMax(_Mechanism):
 
     _KIND = "laplace"
     _METHODS = _LNMAX_METHODS
-
-    def __post_init__(self) -> None:
-        """Check gamma and keep it as a plain float."""
-        self._check_fields(gamma=lambda gamma: check_scale("gamma", gamma))
 
     def _noise(self) -> float:
         return 1 / self.gamma
@@ -378,10 +379,8 @@ class LNMax(_Mechanism):
         # A range r weighs as much as Gaussian noise with a shift of r / 2.
         return math.sqrt(queries) * self.gamma * _RANGES.get(labels, _ANY_RANGE) / 2
 
-    def _rdp(
-        self, table: np.ndarray, orders: np.ndarray, _: None, method: str
-    ) -> tuple[np.ndarray, float]:
-        return lnmax_rdp(table, self.gamma, orders, method=method), float(len(table))
+    def _rdp(self, table: np.ndarray, orders: np.ndarray, method: str) -> np.ndarray:
+        return lnmax_rdp(table, self.gamma, orders, method=method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,17 +412,6 @@ class GumbelMax(_Mechanism):
 
     _KIND = "gumbel"
 
-    def __post_init__(self) -> None:
-        """Check the scale and keep it as a plain float."""
-        self._check_fields(scale=lambda scale: check_scale("scale", scale))
-
-    def _noise(self) -> float:
-        return self.scale
-
-    @classmethod
-    def _of_noise(cls, noise: float) -> Self:
-        return cls(noise)
-
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         chances = output_distribution(table, self.scale, noise="gumbel")
         return draw_index(chances, len(table), rng)
@@ -434,10 +422,8 @@ class GumbelMax(_Mechanism):
     def _mu(self, queries: int) -> float:
         return math.sqrt(queries) / self.scale
 
-    def _rdp(
-        self, table: np.ndarray, orders: np.ndarray, _: None, method: str
-    ) -> tuple[np.ndarray, float]:
-        return gumbel_rdp(table, self.scale, orders), float(len(table))
+    def _rdp(self, table: np.ndarray, orders: np.ndarray, method: str) -> np.ndarray:
+        return gumbel_rdp(table, self.scale, orders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,17 +456,6 @@ class GNMax(_Mechanism):
 
     _KIND = "gaussian"
 
-    def __post_init__(self) -> None:
-        """Check sigma and keep it as a plain float."""
-        self._check_fields(sigma=lambda sigma: check_scale("sigma", sigma))
-
-    def _noise(self) -> float:
-        return self.sigma
-
-    @classmethod
-    def _of_noise(cls, noise: float) -> Self:
-        return cls(noise)
-
     def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return noisy_winners(table, self.sigma, discrete_gaussian, rng)
 
@@ -490,10 +465,8 @@ class GNMax(_Mechanism):
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
         return gaussian_cost(self._mu(queries), delta)
 
-    def _rdp(
-        self, table: np.ndarray, orders: np.ndarray, _: None, method: str
-    ) -> tuple[np.ndarray, float]:
-        return gnmax_rdp(table, self.sigma, orders, method=method), float(len(table))
+    def _rdp(self, table: np.ndarray, orders: np.ndarray, method: str) -> np.ndarray:
+        return gnmax_rdp(table, self.sigma, orders, method=method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,14 +503,6 @@ class ConfidentGNMax(_Mechanism):
     threshold: float
     sigma_threshold: float
     sigma: float
-
-    def __post_init__(self) -> None:
-        """Check all three and keep them as plain floats."""
-        self._check_fields(
-            threshold=check_threshold,
-            sigma_threshold=lambda sigma: check_scale("sigma_threshold", sigma),
-            sigma=lambda sigma: check_scale("sigma", sigma),
-        )
 
     def answer(
         self,
@@ -695,7 +660,7 @@ class ConfidentGNMax(_Mechanism):
         """
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
         answers = check_integer("answers", answers, low=0, high=queries)
-        threshold = check_threshold(threshold)
+        threshold = check_threshold("threshold", threshold)
         ratio = check_real(
             "ratio", ratio, low=0.001, high=1000.0, allowed="a number from 0.001 to 1000"
         )
@@ -712,16 +677,25 @@ class ConfidentGNMax(_Mechanism):
             math.sqrt(queries) / self.sigma_threshold, math.sqrt(2 * answers) / self.sigma
         )
 
-    def _check_answered(
-        self, answered: ArrayLike | None, table: np.ndarray, single: bool
-    ) -> np.ndarray | None:
-        return None if answered is None else check_answered(answered, table, single)
-
-    def _rdp(
-        self, table: np.ndarray, orders: np.ndarray, answered: np.ndarray | None, method: str
+    def _sum_rdp(
+        self, votes: ArrayLike, orders: np.ndarray, answered: ArrayLike | None, method: str
     ) -> tuple[np.ndarray, float]:
-        deciding = (self.threshold, self.sigma_threshold, self.sigma)
-        return confident_rdp(table, *deciding, orders, answered, method)
+        table, single = check_votes(votes)
+        check_choice("method", method, self._METHODS)
+        given = repeat(None)
+        if answered is not None:
+            given = blocks(check_answered(answered, table, single))
+        rdp, count = np.zeros(orders.size), 0.0
+        for block, known in zip(blocks(table), given, strict=False):
+            margin = (block.max(axis=1) - self.threshold) / self.sigma_threshold
+            # Of the two decisions, the less likely one.
+            log_q = special.log_ndtr(-np.abs(margin))
+            rdp += gaussian_rdp(log_q, math.sqrt(2) * self.sigma_threshold, orders)
+            weights = special.ndtr(margin) if known is None else known.astype(float)
+            log_q = log_error(block, self.sigma, "gaussian", method)
+            rdp += gaussian_rdp(log_q, self.sigma, orders, weights)
+            count += float(weights.sum())
+        return rdp, count
 
 
 def _least_noise(
@@ -746,10 +720,8 @@ def _least_noise(
     return of_noise(noise)
 
 
-def check_threshold(threshold: float) -> float:
-    return check_real(
-        "threshold", threshold, low=-1e9, high=1e9, allowed="a number from -1e9 to 1e9"
-    )
+def check_threshold(name: str, value: float) -> float:
+    return check_real(name, value, low=-1e9, high=1e9, allowed="a number from -1e9 to 1e9")
 
 
 def check_answered(answered: ArrayLike, table: np.ndarray, single: bool) -> np.ndarray:

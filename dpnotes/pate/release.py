@@ -6,20 +6,19 @@ Papernot et al. (2018). The release has a cost too, which the released number in
 """
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from dpnotes._checks import (
-    as_array,
+    as_numbers,
     check_epsilon,
     check_integer,
     check_probability,
     check_real,
     check_rng,
-    kind_of,
 )
 from dpnotes.accounting import best_epsilon
 from dpnotes.accounting.renyi import _improved
@@ -68,13 +67,10 @@ def gnmax_local_sensitivity(
     table, _ = check_votes(votes)
     sigma = check_scale("sigma", sigma)
     order = _check_order(order)
-    distances = _check_distances(distances, table)
-    total = np.zeros(distances)
-    if distances == 0 or len(table) == 0:
-        return total
+    total = np.zeros(_check_distances(distances, table))
     curve = _curve(sigma, order, table.shape[1])
     for block in blocks(table):
-        total += curve.local_sensitivities(block, distances)
+        total += curve.local_sensitivities(block, total.size)
     return total
 
 
@@ -116,7 +112,7 @@ class _Curve:
         plateau = float(self.sensitivity(np.array([self.plateau_start]))[0])
         queries = counts.sum()
         total = np.full(distances, queries * plateau)
-        total[0] = counts @ self.sensitivity(log_q)
+        total[:1] = counts @ self.sensitivity(log_q)
         # Towards the plateau: to more agreement from a tie, to less from agreement.
         tied = log_q > self.start
         going, done = self._short_of_the_plateau(log_q, tied, votes[:, 1]), 1
@@ -135,6 +131,17 @@ class _Curve:
             total[steps] = arrived * plateau + counts @ (on_the_way * self.sensitivity(log_q))
             going, done = on_the_way[:, -1] & further[:, -1], done + size
         return total
+
+    @cached_property
+    def conditions(self) -> tuple[bool, bool]:
+        """Whether conditions C5 and C6 hold; see `gnmax_sensitivity_conditions`."""
+        if self.start == -math.inf:
+            return True, True
+        far = np.geomspace(1e3, 1, 20_000)
+        q, moved_q = self.start * far, self.plateau_start * far
+        added = self.rdp(self.moved(moved_q, 1)) - self.rdp(moved_q)
+        slack = -1e-12 * self.cap
+        return bool(np.all(np.diff(self.rdp(q)) >= slack)), bool(np.all(np.diff(added) >= slack))
 
     def _short_of_the_plateau(
         self, log_q: np.ndarray, tied: np.ndarray, second: np.ndarray
@@ -213,20 +220,7 @@ def gnmax_sensitivity_conditions(sigma: float, order: float, classes: int) -> tu
     sigma = check_scale("sigma", sigma)
     order = _check_order(order)
     classes = check_integer("classes", classes, low=2, high=2**31)
-    return _conditions(sigma, order, classes)
-
-
-@lru_cache(maxsize=64)
-def _conditions(sigma: float, order: float, classes: int) -> tuple[bool, bool]:
-    curve = _curve(sigma, order, classes)
-    if curve.start == -math.inf:
-        return True, True
-    q, moved_q = (
-        last * np.geomspace(1e3, 1, 20_000) for last in (curve.start, curve.plateau_start)
-    )
-    added = curve.rdp(curve.moved(moved_q, 1)) - curve.rdp(moved_q)
-    slack = -1e-12 * curve.cap
-    return bool(np.all(np.diff(curve.rdp(q)) >= slack)), bool(np.all(np.diff(added) >= slack))
+    return _curve(sigma, order, classes).conditions
 
 
 def threshold_local_sensitivity(
@@ -269,19 +263,16 @@ def threshold_local_sensitivity(
     array([0.160212, 0.207021, 0.207021])
     """
     table, _ = check_votes(votes)
-    threshold = check_threshold(threshold)
+    threshold = check_threshold("threshold", threshold)
     sigma = check_scale("sigma", sigma)
     order = _check_order(order)
-    distances = _check_distances(distances, table)
-    total = np.zeros(distances)
-    if distances == 0 or len(table) == 0:
-        return total
+    total = np.zeros(_check_distances(distances, table))
     teachers = table.sum(axis=1)
     for most in np.unique(teachers):
         tops, counts = np.unique(table[teachers == most].max(axis=1), return_counts=True)
         steps = _threshold_steps(int(most), threshold, sigma, order)
         for top, count in zip(tops, counts, strict=True):
-            total += count * _largest_within(steps, int(top), distances)
+            total += count * _largest_within(steps, int(top), total.size)
     return total
 
 
@@ -321,12 +312,7 @@ def smooth_sensitivity(local_sensitivities: ArrayLike, beta: float) -> float:
     >>> smooth_sensitivity([0.0, 1.0, 2.0], beta=math.log(4))
     0.25
     """
-    array = as_array("local_sensitivities", local_sensitivities)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"local_sensitivities must be numbers, got {kind_of(array)}")
-    with np.errstate(over="ignore"):
-        # What fits a wider float alone is infinite here.
-        array = array.astype(float)
+    array = as_numbers("local_sensitivities", local_sensitivities)
     if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array) & (array >= 0)):
         raise ValueError(
             "local_sensitivities must be a list of finite numbers of at least 0, "
