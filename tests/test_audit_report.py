@@ -184,6 +184,7 @@ def told_apart(mechanism, trials=400, rng=0):
         (lambda truth: [truth] * 7, "[0, 0, 0, 0, 0, 0, ...]"),
         (lambda truth: np.array([truth, 2]), "an array [0, 2]"),
         (lambda truth: np.array([0], [int, np.int8][truth]), "an array [0] of int64"),
+        (lambda truth: np.full((1, 9), truth), "an array [[0, 0, 0, 0, 0, 0, ...]]"),
         (lambda truth: np.full((2, 1, 1), truth), "an array of shape (2, 1, 1)"),
         (lambda truth: np.array(["ab"[truth]]), "an array ['a'] of <U1"),
         (lambda truth: {}[f"no {truth}"], "the exception KeyError: 'no 0'"),
@@ -209,8 +210,7 @@ def test_outputs_of_a_kind_that_tells_are_named_by_examples():
     def another_type(truth, *, rng):
         return rng.normal() if truth else np.float64(rng.normal())
 
-    event = told_apart(another_type)
-    assert re.match(r"the output is such as (np\.float64\()?-?\d\.\d+", event)
+    assert re.match(r"the output is such as (np.float64\()?-?\d\.\d", told_apart(another_type))
 
 
 def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
@@ -219,8 +219,9 @@ def test_a_tail_a_hole_and_one_coordinate_are_said_as_such():
         noisy[2] = truth if rng.random() < 0.3 else noisy[2]
         return noisy
 
-    event = told_apart(lambda truth, *, rng: 3 * truth + rng.normal())
-    assert re.fullmatch(r"the output is at (least|most) \d\.\d+", event)
+    buffer = np.zeros(1)
+    tail = told_apart(lambda truth, *, rng: np.add(3 * truth, rng.normal(), out=buffer))
+    assert re.fullmatch(r"the output is at (least|most) \d\.\d+", tail)
     assert told_apart(hole_in_the_middle, 2000).startswith("the output is from -0.")
     assert "an array [" in told_apart(lambda truth, *, rng: truth + rng.normal(size=1000), 100)
     assert re.fullmatch(r"number 2 of the output is [01]\.0", told_apart(leaks_in_one, 2000))
@@ -251,6 +252,7 @@ def test_what_is_said_of_an_event_holds_for_no_output_outside_of_it():
     ("column", "chosen", "words"),
     [
         ([1.0, 2.0, 3.0], [1, 1, 0], "at most 2"),
+        ([1.0, 2.0, 3.0], [0, 1, 1], "at least 2"),
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 1, 0], "from 2 to 3"),
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], "2.0 or 4.0"),
         ([0.0, -0.0, 1.0], [0, 1, 0], "-0.0"),
@@ -270,6 +272,7 @@ def test_values_are_put_into_words(column, chosen, words):
         ((np.arange(50), np.arange(50) + (np.arange(50) == 30)), "record 30 is 30 or 31"),
         (([0], [1]), "[0] and [1]"),
         ((np.array(1), np.array(2)), "array(1) and array(2)"),
+        (("a" * 200, "b"), "'aaaaaaaaaaaaaaaaaaaaaaaaaaa...aaaaaaaaaaaaaaaaaaaaaaaaaaaa' and 'b'"),
         ((0, 1, "in my words"), "in my words"),
     ],
 )
@@ -305,7 +308,6 @@ def test_the_table_has_the_worst_pair_first_and_its_bounds_of_four_decimals_are_
     pairs = [broken().witness._replace(lower_bound=b) for b in (3.2e-15, 0.99999, 1.23456789)]
     table = broken()._replace(pairs=tuple(pairs)).table()
     assert table.lower_bound.tolist() == [1.2345, 0.9999, 0.0]
-    assert list(table) == list(broken().witness._fields)
 
 
 def test_a_line_of_the_picture_ends_in_the_grey_just_where_the_claim_is_violated():
@@ -319,7 +321,7 @@ def test_a_line_of_the_picture_ends_in_the_grey_just_where_the_claim_is_violated
     corners = axes.collections[0].get_paths()[0].vertices
     one, two = corners[corners[:, 1] > 0].T
     assert two == pytest.approx(edge(one), abs=1e-12)
-    assert len(one) > 400
+    assert axes.lines[0].get_xydata().tolist() == [[0, 1], [1, 0]]
     one, two = np.array([line.get_xydata()[-1] for line in axes.lines[1:]]).T
     assert (two < edge(one)).tolist() == [pair.lower_bound > 1 for pair in broken(0.01).pairs]
     assert broken().plot(axes) is axes
