@@ -221,7 +221,7 @@ def fixed_cost(setting: Setting) -> float | None:
     Examples
     --------
     >>> fixed_cost(Setting("paper", "lnmax", 100, 20.0))
-    2.8934
+    2.7535
     """
     if setting.scale is None:
         return None
@@ -255,7 +255,7 @@ def costs(setting: Setting, votes: np.ndarray, answers: Answers) -> dict[str, fl
     >>> votes = np.array([[250, 0]] * 100)
     >>> setting = Setting("paper", "lnmax", 100, 20.0)
     >>> costs(setting, votes, ask(setting, votes, seed=0))["epsilon"]
-    2.8934
+    2.7535
     """
     if setting.scale is None:
         return {"epsilon": None, "epsilon_data_dependent": None, "order": None}
