@@ -8,6 +8,7 @@ private, and audited in test_by_hand.py against its claim. `leaky`: the page sho
 import ast
 import json
 import math
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -188,3 +189,17 @@ def exact_distribution(mechanism, data):
             assert math.isclose(sum(chances.values()), 1)
             return chances
         choices = [branch for branch, _ in taken[:-1]] + [taken[-1][0] + 1]
+
+
+def hand_out(draw):
+    """Return a mechanism of what draws many independent outputs of a data set at a time."""
+    waiting = {}
+
+    def mechanism(data, rng):
+        # The audit hands out a copy of the data for every run.
+        key = pickle.dumps(data)
+        if not waiting.get(key):
+            waiting[key] = list(draw(data, rng))
+        return waiting[key].pop()
+
+    return mechanism

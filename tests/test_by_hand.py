@@ -2,7 +2,6 @@
 
 import ast
 import math
-import pickle
 from functools import lru_cache
 from types import SimpleNamespace
 
@@ -17,6 +16,7 @@ from by_hand import (
     cells,
     drawing_functions,
     exact_distribution,
+    hand_out,
     name_of,
     names_of,
     notebooks,
@@ -71,24 +71,6 @@ def rates_of(page):
 
     page["pd"] = SimpleNamespace(crosstab=crosstab)
     return lambda people, rng: page["noisy_rates"](people, rng).tolist()
-
-
-def in_batches(draw, size=5_000):
-    """Return how to run a function of a page that draws many independent outputs at a time."""
-
-    def run(page):
-        waiting = {}
-
-        def one(data, rng):
-            # The audit hands out a copy of the data for every run.
-            key = pickle.dumps(data)
-            if not waiting.get(key):
-                waiting[key] = draw(page, data, size, rng).tolist()
-            return waiting[key].pop()
-
-        return one
-
-    return run
 
 
 def gaussian_sigma(epsilon, delta=1e-5):
@@ -342,8 +324,8 @@ CLAIMS = {
             1.0,
             np.array([0.0, 0.0]),
             np.array([1.0, 0.0]),
-            run=in_batches(
-                lambda page, w, size, rng: w + page["spherical_noise"](2, 1.0, size, rng)
+            run=lambda page: hand_out(
+                lambda w, rng: w + page["spherical_noise"](2, 1.0, 5_000, rng)
             ),
         ).broken_by("rng.gamma(d, scale,", "rng.gamma(d, scale / 3,"),
         "release_by_hand": Claim(
@@ -360,10 +342,8 @@ CLAIMS = {
             1.0,
             (np.full((3, 1), RHO), np.array([1, 1, 1])),
             (np.full((3, 1), RHO), np.array([-1, 1, 1])),
-            run=in_batches(
-                lambda page, rows, size, rng: page["minimise_with_push"](
-                    *rows, 1.0, 0.5, RHO, size, rng
-                )
+            run=lambda page: hand_out(
+                lambda rows, rng: page["minimise_with_push"](*rows, 1.0, 0.5, RHO, 5_000, rng)
             ),
             seen=0.0,
         ).broken_by("2 * rho / left", "0.1 * rho / left"),
@@ -379,9 +359,9 @@ CLAIMS = {
             1.0,
             (np.zeros((3, 1)), np.ones(3)),
             (np.array([[0.0], [0.0], [RHO]]), np.ones(3)),
-            run=in_batches(
-                lambda page, rows, size, rng: page["full_batch_descent"](
-                    *rows, 3, page["descent_sigma"](1.0, 1e-5, 3, RHO), 0.05, size, rng
+            run=lambda page: hand_out(
+                lambda rows, rng: page["full_batch_descent"](
+                    *rows, 3, page["descent_sigma"](1.0, 1e-5, 3, RHO), 0.05, 5_000, rng
                 )
             ),
             delta=1e-5,
