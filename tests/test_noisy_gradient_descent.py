@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, signal, stats
+from scipy import integrate, optimize, signal, stats
 
 from dpnotes import noisy_gradient_descent
 from dpnotes._coins import flip
-from dpnotes.accounting import PrivacyCost, compose_gaussian
+from dpnotes.accounting import compose_gaussian
 from dpnotes.audit import epsilon_lower_bound
 from dpnotes.noisy_gradient_descent import (
     DescentRelease,
@@ -24,14 +24,9 @@ pytest.importorskip("dp_accounting")
 # Rows so long that their gradients are clipped whatever a short path does: +1 or -1 by the label.
 LONG = 1e3
 TINY = {"clipping": 1.0, "step_size": 1e-9}
-PROMISE = {"epsilon": 1.0, "delta": 1e-5, "mechanism": "noise", "neighbours": "one replaced"}
 
 
 # The density of a path, and that fit draws from it.
-
-
-def batches_of(n):
-    return itertools.product([False, True], repeat=n)
 
 
 def gradient_by_hand(w, row, label, clipping):
@@ -45,7 +40,7 @@ def gradient_by_hand(w, row, label, clipping):
 def step_distribution(w, rows, labels, noise, rate, clipping, step_size):
     """Return weights, means and the deviation of the mixture that one step draws from."""
     weights, means = [], []
-    for batch in batches_of(len(rows)):
+    for batch in itertools.product([False, True], repeat=len(rows)):
         chosen = [
             gradient_by_hand(w, rows[i], labels[i], clipping) for i, b in enumerate(batch) if b
         ]
@@ -71,14 +66,12 @@ def test_the_density_is_the_mixture_over_all_batches():
 def test_the_density_of_a_path_is_the_product_over_its_steps():
     rows, labels = [[1.0, 2.0], [-3.0, 0.5]], [1, 0]
     path = np.array([[0.0, 0.0], [0.5, -0.2], [0.1, 0.9]])
-    whole = log_density(path, rows, labels, **SETTINGS)
-    parts = [log_density(path[i : i + 2], rows, labels, **SETTINGS) for i in (0, 1)]
-    assert whole == pytest.approx(sum(parts), rel=1e-12)
     expected = 0.0
     for before, after in itertools.pairwise(path):
         weights, means, spread = step_distribution(before, rows, labels, **SETTINGS)
         expected += math.log(weights @ np.prod(stats.norm.pdf(after, means, spread), axis=1))
-    assert whole == pytest.approx(expected, rel=1e-12)
+    found = log_density(path, rows, labels, **SETTINGS)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_densities_integrate_to_one_and_are_finite_at_the_ends():
@@ -149,13 +142,9 @@ def smallest_epsilon(losses, chances, delta):
 
     def excess(epsilon):
         larger = losses > epsilon
-        return float(chances[larger] @ -np.expm1(epsilon - losses[larger]))
+        return float(chances[larger] @ -np.expm1(epsilon - losses[larger])) - delta
 
-    low, high = 0.0, float(losses.max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > delta else (low, middle)
-    return high
+    return optimize.brentq(excess, 0.0, float(losses.max()))
 
 
 def epsilon_of_pair(first, second, noise, steps, delta, cells=400_001, width=1e-3):
@@ -234,14 +223,6 @@ def test_a_rate_of_one_is_the_gaussian_mechanism_with_twice_the_clipping():
     assert nearly == pytest.approx(float(cost(4.0, 1.0, 10, 1e-5)), rel=1e-3)
 
 
-def test_the_cost_grows_with_rate_and_steps_and_falls_with_noise():
-    base = float(cost(1.5, 0.05, 50, 1e-5))
-    assert base > float(cost(1.6, 0.05, 50, 1e-5))
-    assert base < min(float(cost(1.5, 0.06, 50, 1e-5)), float(cost(1.5, 0.05, 60, 1e-5)))
-    assert base > float(cost(1.5, 0.05, 50, 1e-5, neighbours="added"))
-    assert isinstance(cost(1.5, 0.05, 50, 1e-5), PrivacyCost)
-
-
 @pytest.mark.claim("noisy_gradient_descent.noise_for", kind="chosen cases")
 @pytest.mark.parametrize(
     ("epsilon", "rate", "steps", "neighbours"),
@@ -302,16 +283,18 @@ def test_no_two_gradients_are_easier_to_tell_apart_than_opposite_ones():
 
 
 def delta_of_one_step(first, second, epsilon, rate, noise):
-    """Return the exact delta of one step on two data sets of long or short rows, by quadrature."""
+    """Return the exact delta of one step on two lists of records, by quadrature."""
     settings = {"noise": noise, "rate": rate, "clipping": 1.0, "step_size": 1.0}
-    n = len(first[0])
+    n = len(first)
     # From the sum back to the coefficient after the step.
     sums = np.linspace(-n - 7 * noise, n + 7 * noise, 301)
-    logs = [
-        np.array([log_density([[0.0], [-s / (rate * n)]], rows, labels, **settings) for s in sums])
-        for rows, labels in (first, second)
-    ]
-    here, there = (np.exp(log) / (rate * n) for log in logs)
+
+    def density(records):
+        data = [[x] for x, _ in records], [label for _, label in records]
+        paths = ([[0.0], [-s / (rate * n)]] for s in sums)
+        return np.exp([log_density(path, *data, **settings) for path in paths]) / (rate * n)
+
+    here, there = density(first), density(second)
     assert here.sum() * (sums[1] - sums[0]) == pytest.approx(1, abs=1e-6)
     return np.maximum(here - math.exp(epsilon) * there, 0).sum() * (sums[1] - sums[0])
 
@@ -324,10 +307,7 @@ def test_one_step_costs_what_is_stated_and_no_more_whatever_the_others_are(other
     epsilon = float(cost(noise, rate, 1, delta))
     found = {}
     for one, other in itertools.permutations([(LONG, 0), (LONG, 1), (1.0, 0)], 2):
-        sets = [
-            ([[x] for x, _ in rows], [y for _, y in rows])
-            for rows in ([one, *others], [other, *others])
-        ]
+        sets = [one, *others], [other, *others]
         found[one, other] = delta_of_one_step(*sets, epsilon, rate, noise)
     assert max(found.values()) <= delta * (1 + 2e-3)
     if not others:
@@ -338,19 +318,6 @@ def test_one_step_costs_what_is_stated_and_no_more_whatever_the_others_are(other
 # Audits.
 
 
-def audited(steps, rate, noise, sets, *, trials, delta):
-    """Return a lower bound on the cost of all increments of a path."""
-
-    def mechanism(data, *, rng):
-        rows, labels = data
-        path = fit(
-            rows, labels, noise=noise, rate=rate, steps=steps, delta=delta, rng=rng, **TINY
-        ).path
-        return np.diff(path[:, 0]) / 1e-9
-
-    return epsilon_lower_bound(mechanism, *sets, trials=trials, delta=delta, rng=0)
-
-
 def opposite(n):
     """Return neighbours of which all gradients are -1 but one, which is +1 in the first."""
     rows = np.full((n, 1), LONG)
@@ -359,23 +326,19 @@ def opposite(n):
 
 @pytest.mark.claim("noisy_gradient_descent.fit", kind="audit")
 @pytest.mark.parametrize(
-    ("n", "steps", "rate", "noise", "seen"), [(1, 1, 0.5, 1.0, 0.6), (1, 3, 0.3, 1.0, 0.5)]
+    ("n", "steps", "rate", "noise", "seen"),
+    [(1, 1, 0.5, 1.0, 0.6), (1, 3, 0.3, 1.0, 0.5), (2, 2, 0.5, 0.8, 0.3)],
 )
 def test_an_audit_finds_nearly_the_cost_and_no_more(n, steps, rate, noise, seen):
-    epsilon = float(cost(noise, rate, steps, 1e-2))
-    found = audited(steps, rate, noise, opposite(n), trials=3000, delta=1e-2)
-    assert seen * epsilon < found <= epsilon
+    stated = float(cost(noise, rate, steps, 1e-2))
 
+    def increments(data, *, rng):
+        model = fit(*data, noise=noise, rate=rate, steps=steps, delta=1e-2, rng=rng, **TINY)
+        assert model.epsilon == stated
+        return np.diff(model.path[:, 0]) / 1e-9
 
-def test_a_release_tells_no_more_than_its_certificate():
-    def mechanism(data, *, rng):
-        return fit(*data, noise=0.8, rate=0.5, steps=2, delta=1e-2, rng=rng, **TINY)
-
-    first, second = opposite(2)
-    stated = mechanism(first, rng=0).epsilon
-    assert stated == float(cost(0.8, 0.5, 2, 1e-2))
-    found = epsilon_lower_bound(mechanism, first, second, trials=2000, delta=1e-2, rng=1)
-    assert 0.3 * stated < found <= stated
+    found = epsilon_lower_bound(increments, *opposite(n), trials=3000, delta=1e-2, rng=0)
+    assert seen * stated < found <= stated
 
 
 def test_a_record_is_in_each_batch_by_itself():
@@ -388,10 +351,8 @@ def test_a_record_is_in_each_batch_by_itself():
         counts.append(round(model.coefficients[0] / 1e-9))
     seen = np.bincount(counts, minlength=5)
     expected = 600 * stats.binom.pmf(np.arange(5), 4, 0.25)
-    assert (
-        stats.chisquare([*seen[:3], seen[3:].sum()], [*expected[:3], expected[3:].sum()]).pvalue
-        > 0.01
-    )
+    seen, expected = ([*counted[:3], counted[3:].sum()] for counted in (seen, expected))
+    assert stats.chisquare(seen, expected).pvalue > 0.01
 
 
 def test_records_join_batches_independently_of_each_other():
@@ -464,25 +425,17 @@ def test_all_but_the_path_is_the_same_for_all_records():
 @pytest.mark.parametrize("size", [1e100, 1e-200, 5e-324, 1.0])
 @pytest.mark.parametrize("extreme", [1e-20, 1e20])
 def test_no_valid_record_makes_a_path_that_is_not_finite(size, extreme):
-    rng = np.random.default_rng(0)
-    rows = size * rng.choice([-1.0, 0.0, 1.0], size=(20, 3))
-    given = {"noise": 1e6, "rate": 1e-9, "clipping": extreme, "step_size": extreme}
-    for settings in (given, given | {"noise": 0.01, "rate": 1.0}):
-        model = fit(rows, [0, 1] * 10, steps=50, delta=1e-5, rng=1, **settings)
+    rows = size * np.random.default_rng(0).choice([-1.0, 0.0, 1.0], size=(12, 3))
+    for noise, rate in ((1e6, 1e-9), (0.01, 1.0)):
+        settings = {"noise": noise, "rate": rate, "clipping": extreme, "step_size": extreme}
+        model = fit(rows, [0, 1] * 6, steps=50, delta=1e-5, rng=1, **settings)
         assert np.all(np.isfinite(model.path))
-        few = log_density(model.path[:3], rows[:12], [0, 1] * 6, **settings)
-        assert not math.isnan(few)
+        assert not math.isnan(log_density(model.path[:3], rows, [0, 1] * 6, **settings))
 
 
 def test_a_cost_of_nothing_is_stated_as_more_than_nothing():
     model = fit([[1.0]], [1], noise=1e6, rate=1e-9, steps=1, delta=0.5, rng=0)
     assert 0 < model.epsilon < 1e-3
-
-
-def test_the_same_seed_gives_the_same_path_and_another_one_another():
-    paths = [fit(ROWS, LABELS, steps=5, delta=1e-5, rng=s, **SETTINGS).path for s in (3, 3, 4)]
-    assert np.array_equal(paths[0], paths[1])
-    assert not np.array_equal(paths[0], paths[2])
 
 
 def test_the_certificate_says_the_cost_delta_and_neighbours():
@@ -499,32 +452,14 @@ def test_the_certificate_says_the_cost_delta_and_neighbours():
 
 def test_a_release_cannot_be_changed():
     given = np.array([[0, 0], [1, 2]])
-    model = DescentRelease(path=given, **PROMISE)
+    promise = {"epsilon": 1.0, "delta": 1e-5, "mechanism": "noise", "neighbours": "one replaced"}
+    model = DescentRelease(path=given, **promise)
     given[1] = 7
     assert model.coefficients.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="read-only"):
         model.path[0] = 1.0
     with pytest.raises(dataclasses.FrozenInstanceError):
         model.epsilon = 0.1
-
-
-def test_much_data_and_little_noise_give_the_plain_fit():
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20_000, 3))
-    labels = rng.random(20_000) < 1 / (1 + np.exp(-rows @ [1.0, -2.0, 0.5]))
-    model = fit(
-        *(rows, labels),
-        noise=1.0,
-        rate=0.1,
-        steps=400,
-        delta=1e-5,
-        clipping=10.0,
-        step_size=2.0,
-        rng=1,
-    )
-    plain = linear_model.LogisticRegression(C=np.inf, fit_intercept=False).fit(rows, labels)
-    np.testing.assert_allclose(model.path[200:].mean(axis=0), plain.coef_[0], atol=0.05)
 
 
 def test_too_many_records_for_a_density_are_refused():
