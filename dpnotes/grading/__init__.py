@@ -1,13 +1,13 @@
-"""Grade submissions that are not trusted, outside the process that they run in.
+"""Grade submissions that you do not trust, outside the process in which they run.
 
-Say what is asked (`Task`) and hand over the submissions (`grade`). Each is run in a process of its
-own, what its functions return is stored, and the verdict is found on what was stored: privacy,
-usefulness, and whether the generator was used. `in_a_process` does the same for a single mechanism
-that `dpnotes.audit` is to look at.
+Describe what you ask (`Task`) and hand over the submissions (`grade`). Each one runs in a process
+of its own. What its functions return is stored, and only then judged: is it private, is it useful,
+and does it use the generator? `in_a_process` runs a single mechanism in this way, so that
+`dpnotes.audit` can look at it.
 
-A lower bound above the promised epsilon refutes it. If the runs are independent, which means that
-nothing one run leaves behind changes a later one, a right submission is accused at most as often as
-is stated.
+A lower bound above the promised epsilon refutes it. If the runs are independent, that is, if
+nothing that one run leaves behind changes a later one, then a right submission is accused at most
+as often as stated.
 """
 
 from dpnotes.grading._grade import Grades, Verdict, grade

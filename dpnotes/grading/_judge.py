@@ -4,26 +4,23 @@ Each check returns a sentence that says what is wrong, or None, also where the t
 it. A check that can err does so with a probability of at most `share` on a right submission.
 """
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from itertools import cycle, repeat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpnotes.audit._exact import exact_epsilon
-from dpnotes.audit._lower_bound import audit_pair, largest_certifiable_epsilon
-from dpnotes.audit._report import PairReport, Report
-from dpnotes.audit._wording import describe_event
+from dpnotes.audit._outputs import read_output
+from dpnotes.audit._report import report
 from dpnotes.grading._task import Runs, Task
-from dpnotes.grading._values import are_alike, by_value
+from dpnotes.grading._values import by_value
 from dpnotes.release import _quote_value
 
-_LONGEST = 160  # characters of an output that are quoted
 _MOST = 1000  # characters of a sentence that quotes a submission
 _ROUNDED = 1e-6  # by which stated probabilities may miss their sum
 _LIKELY = 1e-3  # a mistake that fits no worse than this is named
@@ -46,30 +43,27 @@ CAUSES = {
 }
 
 
-class Level(NamedTuple):
-    """How often the checks may err: `share` is that of each test, 1 - `confidence` that of all."""
-
-    share: float
-    confidence: float
-
-
-def judge_runs(task: Task, runs: Runs, level: Level, rng: np.random.Generator) -> tuple[str, str]:
+def judge_runs(task: Task, runs: Runs, share: float, rng: np.random.Generator) -> tuple[str, str]:
     """Return the first check that fails and a sentence, or "passed" and what was looked at."""
     if runs.fault:
-        fault = _escape(runs.fault)
-        if not fault.startswith(task.function):
-            fault = fault[:1].upper() + fault[1:]
-        return "run", f"{fault}. {task.causes.get('run', '')}".rstrip()
+        return "run", f"{_escape(runs.fault)}. {task.causes.get('run', '')}".rstrip()
     for name, check in _CHECKS.items():
-        fault = check(task, runs, level, rng)
-        if fault and all(output is None for outputs in runs.all for output in outputs):
+        fault = check(task, runs, share, rng)
+        if fault and all(output is None for outputs in runs.outputs for output in outputs):
             return name, (
                 f"{task.function} returned None whenever it was called: it is not written yet, or "
                 "it lacks a return."
             )
+        if fault and (constant := _describe_constant(task, runs, name)):
+            name, fault = "rng", constant
         if fault:
             return name, f"{_escape(fault)} {_find_cause(task, runs, name)}"
-    return "passed", _describe_success(task, level)
+    if task.answers:
+        return "passed", f"Passed: {len(task.answers)} of {len(task.answers)} answers are right."
+    words = f"Passed: {task.trials:,} runs on each of {len(task.data_sets)} data sets"
+    if task.epsilon is not None:
+        words += f"; epsilon = {task.epsilon:.4g} is not refuted"
+    return "passed", f"{words}."
 
 
 def _find_cause(task: Task, runs: Runs, name: str) -> str:
@@ -79,39 +73,13 @@ def _find_cause(task: Task, runs: Runs, name: str) -> str:
     for sentence, stands_for in mistakes.items():
         # A mistake that cannot be computed fits nothing.
         with suppress(ArithmeticError, LookupError, ValueError):
-            if _fits(task, runs, stands_for):
+            # Of answers there is no data set on which a distribution could differ.
+            fits = _compare_distribution(task, runs, stands_for, _LIKELY) is None
+            for [output], (args, _) in zip(runs.outputs, task.answers, strict=False):
+                fits = fits and _is_answer(output, stands_for(*args), task.tolerance)
+            if fits:
                 return sentence
     return task.causes.get(name, CAUSES[name])
-
-
-def _fits(task: Task, runs: Runs, stands_for: Callable) -> bool:
-    """Whether outputs are what a mistake stands for."""
-    if not task.answers:
-        return _compare_distribution(task, runs, stands_for, _LIKELY) is None
-    return all(
-        _is_answer(output, stands_for(*args), task.tolerance)
-        for output, (args, _) in zip(runs.answers, task.answers, strict=True)
-    )
-
-
-def _describe_success(task: Task, level: Level) -> str:
-    if task.answers:
-        return f"Passed: {len(task.answers)} of {len(task.answers)} answers are right."
-    found = [f"{task.trials:,} runs on each of {len(task.data_sets)} data sets"]
-    if task.epsilon is not None:
-        limit = largest_certifiable_epsilon(
-            task.trials, confidence=1 - level.share, delta=task.delta
-        )
-        found.append(
-            f"epsilon = {task.epsilon:.4g} is not refuted on "
-            f"{len(task.pairs)} pair{'s' * (len(task.pairs) > 1)}, where so many runs could have "
-            f"shown {limit:.2f}"
-        )
-    if task.distribution is not None:
-        found.append("the outputs agree with the stated distribution")
-    if task.loss is not None:
-        found.append("the error is as small as promised")
-    return f"Passed: {'; '.join(found)}."
 
 
 # Answers of functions without randomness
@@ -119,7 +87,8 @@ def _describe_success(task: Task, level: Level) -> str:
 
 def check_answers(task: Task, runs: Runs, *_: object) -> str | None:
     """Compare what came with what is right, within the tolerance."""
-    for output, (args, right) in zip(runs.answers, task.answers, strict=True):
+    # Of a task without answers there are none to compare.
+    for [output], (args, right) in zip(runs.outputs, task.answers, strict=False):
         if not _is_answer(output, right, task.tolerance):
             call = f"{task.function}({', '.join(map(_quote_value, args))})"
             how = _describe_error(output, right)
@@ -137,7 +106,7 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
         return same and all(_is_answer(output[k], right[k], tolerance) for k in right)
     if isinstance(right, list | tuple):
         same = isinstance(output, list | tuple) and len(output) == len(right)
-        return same and all(map(_is_answer, output, right, itertools.repeat(tolerance)))
+        return same and all(map(_is_answer, output, right, repeat(tolerance)))
     if not _is_number(right):
         return type(output) is type(right) and output == right
     if not _is_number(output):
@@ -150,7 +119,7 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.longdouble) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _as_array(output: object) -> NDArray | None:
@@ -163,20 +132,15 @@ def _as_array(output: object) -> NDArray | None:
 
 def _describe_error(output: object, right: object) -> str:
     """Return how an answer is wrong, without the right one."""
-    got, wanted = _as_array(output), _as_array(right)
-    if wanted is None or wanted.dtype.kind not in "biuf":
+    wanted = _as_array(right)
+    if wanted is None or wanted.dtype.kind not in "biuf" or not np.isfinite(wanted).all():
         return ""
-    if got is None:
-        return ": its rows differ in length"
-    if got.dtype.kind not in "biuf":
-        return ""
-    if got.shape != wanted.shape:
-        return f": its shape is {got.shape}, and {wanted.shape} is asked for"
+    if fault := _describe_shape(output, wanted.shape):
+        return f": {fault}"
+    got = np.asarray(output)
+    if wanted.ndim == 0 and (got.dtype.kind == "b") != (wanted.dtype.kind == "b"):
+        return f": {'a number' if wanted.dtype.kind != 'b' else 'True or False'} is asked for"
     if wanted.ndim == 0:
-        if (got.dtype.kind == "b") != (wanted.dtype.kind == "b"):
-            return f": {'a number' if wanted.dtype.kind != 'b' else 'True or False'} is asked for"
-        if np.isnan(got):
-            return ": it is not a number"
         return f": it is too {'large' if got > wanted else 'small'}"
     return _describe_table(got, wanted) if wanted.ndim == 2 and _is_table(wanted) else ""
 
@@ -186,11 +150,11 @@ def _describe_table(got: NDArray, wanted: NDArray) -> str:
     if not _is_table(got):
         return ": its rows are not probabilities that sum to 1"
     cost, claimed = (exact_epsilon(table / table.sum(axis=1)[:, None]) for table in (got, wanted))
-    if cost > claimed * (1 + 1e-6) + 1e-9:
+    if math.isclose(cost, claimed, rel_tol=1e-6, abs_tol=1e-9):
+        return ""
+    if cost > claimed:
         return f": it costs an epsilon of {cost:.4g}, and {claimed:.4g} is allowed"
-    if cost < claimed * (1 - 1e-6) - 1e-9:
-        return f": it costs an epsilon of {cost:.4g} alone, and so is noisier than it has to be"
-    return ""
+    return f": it costs an epsilon of {cost:.4g} alone, and so is noisier than it has to be"
 
 
 def _is_table(rows: NDArray) -> bool:
@@ -204,12 +168,12 @@ def check_shape(task: Task, runs: Runs, *_: object) -> str | None:
     """Find an output that does not hold finite numbers in the shape that is asked for."""
     if task.shape is None:
         return None
-    for data, outputs in runs.by_data:
+    for data, outputs in zip(task.data_sets, runs.outputs, strict=False):
         wanted = task.shape(data) if callable(task.shape) else task.shape
         for output in outputs:
             if fault := _describe_shape(output, wanted):
-                words = _quote_value(data)
-                return f"On {words}, {task.function} returned {_quote(output)}: {fault}."
+                returned = f"{task.function} returned {_quote(output)}"
+                return f"On {_quote_value(data)}, {returned}: {fault}."
     return None
 
 
@@ -218,143 +182,98 @@ def _describe_shape(output: object, wanted: tuple) -> str | None:
     if array is None:
         return "its rows differ in length"
     if array.dtype.kind not in "biuf":
-        return "it has to hold numbers"
+        return "numbers are asked for"
     if array.shape != tuple(wanted):
         return f"its shape is {array.shape}, and {tuple(wanted)} is asked for"
-    return None if np.isfinite(array).all() else "it has to hold finite numbers"
+    return None if np.isfinite(array).all() else "finite numbers are asked for"
 
 
-def check_rng(task: Task, runs: Runs, level: Level, rng: object) -> str | None:
-    """Find what shows that the generator is not used, or not it alone."""
-    if not task.uses_rng:
-        return None
-    for place, once, again in runs.repeated:
+def check_rng(task: Task, runs: Runs, *_: object) -> str | None:
+    """Find two runs with one seed and two outputs: not the generator alone decides."""
+    for data, once, again in runs.repeated:
         if len({by_value(once), by_value(again)}) == 2:
             return (
-                f"On {_quote_value(runs.data_sets[place])} and with one and the same seed, "
-                f"{task.function} returned {_quote(once)} and then {_quote(again)}."
-            )
-    found = [set(map(by_value, outputs)) for outputs in runs.outputs]
-    constants = [values if len(values) == 1 else set() for values in found]
-    for place, (data, outputs) in enumerate(runs.by_data):
-        if constants[place] and _has_to_vary(task, runs, constants, place, level.share):
-            return (
-                f"On {_quote_value(data)}, {task.function} returned {_quote(outputs[0])} in all "
-                f"{len(outputs):,} runs, each with a seed of its own: rng is not used, or "
-                "for so little noise that none shows."
+                f"On {_quote_value(data)} and with one and the same seed, {task.function} returned "
+                f"{_quote(once)} and then {_quote(again)}."
             )
     return None
 
 
-def _has_to_vary(task: Task, runs: Runs, constants: list[set], place: int, share: float) -> bool:
-    """Whether a right answer hardly ever gives in all runs what came in all of them here.
+def _describe_constant(task: Task, runs: Runs, name: str) -> str:
+    """Return that noise is missing, if that explains a fault.
 
-    Over all outputs o of probability p, p^n is at most the largest p^(n - 1) in sum.
+    It does on a data set with one output, where that refutes the stated distribution. Where none is
+    stated, a neighbour has another output in all runs.
     """
-    if task.distribution is not None:
-        data = runs.data_sets[place]
-        [value], fault = _take_statistic(task, runs.outputs[place][:1], data)
-        return not fault and _chance(task.distribution(data), value) ** (task.trials - 1) <= share
-    if task.epsilon is None:  # a decision may hardly depend on the noise, and a number be clipped
-        return False
-    # What came on a neighbour is private if it comes here with at least (p - delta) / e^epsilon.
-    ratio = math.exp(-task.epsilon)
-    likeliest = min(1.0, (1 + ratio * task.delta) / (2 * ratio))
-    worst = likeliest * (1 - ratio * (likeliest - task.delta))
-    pairs = [[runs.place(data) for data in pair[:2]] for pair in task.pairs]
-    neighbours = [n for pair in pairs if place in pair for n in pair if n != place]
-    told_apart = any(constants[n] and constants[n] != constants[place] for n in neighbours)
-    return told_apart and worst ** (task.trials - 1) <= share
+    if not task.uses_rng or name not in ("privacy", "distribution"):
+        return ""
+    found = [set(map(by_value, outputs)) for outputs in runs.outputs]
+    apart = [found[p] | found[q] for p, q in task.places if len(found[p]) == len(found[q]) == 1]
+    for data, outputs, values in zip(task.data_sets, runs.outputs, found, strict=True):
+        if task.distribution is None:
+            explains = any(values < both for both in apart)
+        else:
+            explains = _compare_on(task, data, outputs, task.distribution, _LIKELY)
+        if len(values) == 1 and explains:
+            return (
+                f"On {_quote_value(data)}, {task.function} returned {_quote(outputs[0])} in all "
+                f"{task.trials:,} runs, each with a seed of its own: rng is not used, or for so "
+                "little noise that none shows."
+            )
+    return ""
 
 
-def _chance(stated: Mapping | object, value: object) -> float:
-    """Return the stated probability of one output."""
-    if isinstance(stated, Mapping):
-        return _name_outputs(stated).get(by_value(value), 0.0)
-    has_any = hasattr(stated, "pmf") and not _describe_shape(value, ())
-    return float(stated.pmf(value)) if has_any else 0.0
-
-
-def _name_outputs(stated: Mapping) -> dict[Hashable, float]:
-    return {by_value(output): float(p) for output, p in stated.items()}
-
-
-def check_privacy(task: Task, runs: Runs, level: Level, rng: np.random.Generator) -> str | None:
+def check_privacy(task: Task, runs: Runs, share: float, rng: np.random.Generator) -> str | None:
     """Audit all pairs on what is stored."""
     if task.epsilon is None:
         return None
-    limit = largest_certifiable_epsilon(task.trials, confidence=1 - level.share, delta=task.delta)
-    pairs = []
-    for pair in task.pairs:
-        # Shuffled, so that no order of the runs decides which of them choose the event.
-        sides = [runs.outputs[runs.place(data)] for data in pair[:2]]
-        sides = [[outputs[i] for i in rng.permutation(len(outputs))] for outputs in sides]
-        of_one_type = are_alike(itertools.chain(*sides))
-        if not of_one_type:
-            sides = [list(map(by_value, outputs)) for outputs in sides]
-        stored = list(map(iter, sides))
-        found = audit_pair(
-            lambda place, stored=stored: next(stored[place]),
-            (0, 1),
-            task.trials,
-            level.share,
-            task.delta,
-            rng,
-        )
-        event = describe_event(found.outputs, found.event)
-        event += "" if of_one_type else " (by its value, whatever its type)"
-        pairs.append(PairReport(pair.difference, found.bound, event, *found.hits, found.tests))
-    report = Report(task.epsilon, task.delta, level.confidence, limit, tuple(pairs))
-    return report.sentence if report.verdict == "violated" else None
+    stored, kinds = runs.outputs, {read_output(o, []) for outputs in runs.outputs for o in outputs}
+    if len(kinds) > 1:
+        stored = [list(map(by_value, outputs)) for outputs in stored]
+    # Shuffled, so that no order of the runs decides which of them choose the event.
+    shuffled = [cycle([outputs[i] for i in rng.permutation(len(outputs))]) for outputs in stored]
+    found = report(
+        lambda place: next(shuffled[place]),
+        task.epsilon,
+        [(*places, pair.difference) for places, pair in zip(task.places, task.pairs, strict=True)],
+        trials=task.trials,
+        delta=task.delta,
+        confidence=1 - share * len(task.pairs),
+        rng=rng,
+    )
+    return found.sentence if found.verdict == "violated" else None
 
 
-def check_distribution(task: Task, runs: Runs, level: Level, rng: object) -> str | None:
+def check_distribution(task: Task, runs: Runs, share: float, rng: object) -> str | None:
     """Compare the outputs with the distribution that the teacher states, which has to be one."""
     if task.distribution is None:
         return None
-    for data in runs.data_sets:
-        stated = task.distribution(data)
-        if isinstance(stated, Mapping):
-            p = np.array(list(stated.values()), dtype=float)
-            if not (abs(p.sum() - 1) <= _ROUNDED and (p >= 0).all()):
-                raise ValueError(
-                    "distribution must return probabilities that sum to 1, on "
-                    f"{_quote_value(data)} they sum to {p.sum()}"
-                )
-    return _compare_distribution(task, runs, task.distribution, level.share)
+    return _compare_distribution(task, runs, task.distribution, share)
 
 
 def _compare_distribution(
     task: Task, runs: Runs, distribution: Callable, share: float
 ) -> str | None:
-    for data, outputs in runs.by_data:
-        stated, words = distribution(data), _quote_value(data)
-        values, fault = _take_statistic(task, outputs, data)
-        if task.statistic is not None:
-            words = f"{words}, by the statistic of the task"
-        compare = compare_frequencies if isinstance(stated, Mapping) else compare_numbers
-        if found := fault or compare(words, values, stated, share):
+    for data, outputs in zip(task.data_sets, runs.outputs, strict=False):
+        if found := _compare_on(task, data, outputs, distribution, share):
             return found
     return None
 
 
-def _take_statistic(task: Task, outputs: list, data: object) -> tuple[list, str]:
-    """Return what the distribution is stated of, and which output has none of it."""
-    if task.statistic is None:
-        return outputs, ""
-    values = []
-    for output in outputs:
+def _compare_on(
+    task: Task, data: object, outputs: list, distribution: Callable, share: float
+) -> str | None:
+    stated, words, values = distribution(data), _quote_value(data), outputs
+    if task.statistic is not None:
+        words, values = f"{words}, by the statistic of the task", []
         try:
-            values.append(task.statistic(_widen(output), data))
+            for output in outputs:
+                values.append(task.statistic(output, data))
         except Exception:  # whatever one that was written for right outputs raises on others
-            words = f"On {_quote_value(data)}, {_quote(output)} has no statistic of the task."
-            return outputs, words
-    try:
-        set(map(by_value, values))
-    except TypeError as error:
-        kind = type(values[0]).__name__
-        raise TypeError(f"statistic must return a number, a text or a tuple, got {kind}") from error
-    return values, ""
+            output = _quote(outputs[len(values)])
+            return f"On {_quote_value(data)}, {output} has no statistic of the task."
+    compare = compare_frequencies if isinstance(stated, Mapping) else compare_numbers
+    return compare(words, values, stated, share)
 
 
 def compare_frequencies(data: str, outputs: list, stated: Mapping, share: float) -> str | None:
@@ -363,13 +282,17 @@ def compare_frequencies(data: str, outputs: list, stated: Mapping, share: float)
     Each of K outputs has two tails, of an error of share / 2K each: no approximation, and what
     deviates has a name.
     """
-    stated = _name_outputs(stated)
+    stated = {by_value(output): float(p) for output, p in stated.items()}
+    names, p = list(stated), np.array(list(stated.values()))
+    if not (abs(p.sum() - 1) <= _ROUNDED and (p >= 0).all()):
+        raise ValueError(
+            f"distribution must return probabilities that sum to 1, on {data} they sum to {p.sum()}"
+        )
     counts, runs = Counter(map(by_value, outputs)), len(outputs)
     for output in outputs:
         if not stated.get(by_value(output), 0.0):
             return f"On {data}, an output was {_quote(output)}, which must not come."
-    names, p = list(stated), np.clip(list(stated.values()), 0.0, 1.0)
-    hits = np.array([counts[name] for name in names])
+    p, hits = p.clip(max=1.0), np.array([counts[name] for name in names])
     tails = np.minimum(_at_least(runs - hits, runs, 1 - p), _at_least(hits, runs, p))
     worst = int(tails.argmin())
     if tails[worst] >= share / (2 * len(names)):
@@ -383,8 +306,7 @@ def compare_frequencies(data: str, outputs: list, stated: Mapping, share: float)
 
 def _at_least(hits: ArrayLike, runs: int, p: ArrayLike) -> NDArray[np.float64]:
     """Return the probability that an event of probability p comes so often or more in the runs."""
-    hits = np.asarray(hits)
-    return np.where(hits > 0, special.betainc(np.maximum(hits, 1), runs - hits + 1, p), 1.0)
+    return special.bdtrc(np.asarray(hits) - 1, runs, p)
 
 
 def compare_numbers(data: str, outputs: list, stated: object, share: float) -> str | None:
@@ -404,19 +326,18 @@ def compare_numbers(data: str, outputs: list, stated: object, share: float) -> s
             return f"On {data}, an output was {beside[0]!r}, which must not come."
     upto = counts.cumsum() / n
     at = np.asarray(stated.cdf(values), dtype=float)
-    below = at - (np.asarray(stated.pmf(values), dtype=float) if hasattr(stated, "pmf") else 0.0)
-    above, under = np.abs(upto - at), np.abs(upto - counts / n - below)
-    gaps = np.maximum(above, under)
-    worst = int(gaps.argmax())
-    if gaps[worst] <= math.sqrt(math.log(2 / share) / (2 * n)):
+    step = np.asarray(stated.pmf(values), dtype=float) if hasattr(stated, "pmf") else 0.0
+    # Both functions at each value, and below it.
+    seen = np.concatenate([upto, upto - counts / n])
+    wanted = np.concatenate([at, at - step])
+    worst = int(np.abs(seen - wanted).argmax())
+    if abs(seen[worst] - wanted[worst]) <= math.sqrt(math.log(2 / share) / (2 * n)):
         return None
-    if above[worst] >= under[worst]:
-        which, seen, wanted = "at most", upto[worst], at[worst]
-    else:
-        which, seen, wanted = "below", upto[worst] - counts[worst] / n, below[worst]
+    side, place = divmod(worst, len(values))
     return (
-        f"On {data}, {round(n * seen):,} of {n:,} outputs were {which} {values[worst]:.6g}; the "
-        f"stated distribution has {n * wanted:,.0f} of them there."
+        f"On {data}, {round(n * seen[worst]):,} of {n:,} outputs were "
+        f"{('at most', 'below')[side]} {values[place]:.6g}; the stated distribution has "
+        f"{n * wanted[worst]:,.0f} of them there."
     )
 
 
@@ -425,15 +346,15 @@ def _is_discrete(stated: object) -> bool:
     return any(kind.__name__ == "rv_discrete" for kind in type(getattr(stated, "dist", 0)).__mro__)
 
 
-def check_usefulness(task: Task, runs: Runs, level: Level, rng: object) -> str | None:
+def check_usefulness(task: Task, runs: Runs, share: float, rng: object) -> str | None:
     """Count how often the loss is above the margin."""
     if task.loss is None:
         return None
-    for data, outputs in runs.by_data:
+    for data, outputs in zip(task.data_sets, runs.outputs, strict=False):
         losses = np.array([_take_loss(task, output, data) for output in outputs])
         lost = ~np.isfinite(losses)
         hits, n = int((lost | (losses > task.margin)).sum()), len(outputs)
-        if _at_least(hits, n, task.beyond) < level.share:
+        if _at_least(hits, n, task.beyond) < share:
             fault = f"the error was above {task.margin:.4g} in {hits:,} of {n:,} runs"
             if lost.any():
                 example = _quote(outputs[lost.argmax()])
@@ -448,17 +369,9 @@ def check_usefulness(task: Task, runs: Runs, level: Level, rng: object) -> str |
 def _take_loss(task: Task, output: object, data: object) -> float:
     """Return how far off an output is; what is no output at all is infinitely far."""
     try:
-        return float(task.loss(_widen(output), data))
+        return float(task.loss(output, data))
     except Exception:  # whatever a loss that was written for right outputs raises on others
         return math.inf
-
-
-def _widen(output: object) -> object:
-    """Return small numbers as large ones, which do not wrap around in a loss."""
-    wide = {"i": np.int64, "u": np.int64, "f": np.float64}
-    if isinstance(output, np.ndarray | np.generic) and output.dtype.kind in wide:
-        return output.astype(wide[output.dtype.kind])
-    return output
 
 
 _CHECKS = {
@@ -473,8 +386,7 @@ _CHECKS = {
 
 def _quote(output: object) -> str:
     """Return an output in a few words."""
-    words = _quote_value(output.tolist() if isinstance(output, np.ndarray) else output)
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
+    return _quote_value(output.tolist() if isinstance(output, np.ndarray) else output)
 
 
 def _escape(sentence: str) -> str:

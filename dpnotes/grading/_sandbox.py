@@ -1,7 +1,7 @@
-"""Run what is not trusted in a process of its own, and read what it returns.
+"""Run code that is not trusted in a process of its own, and read what it returns.
 
-Nothing that arrives is trusted. It is JSON, from which `build_output` makes numbers, texts, arrays
-and collections of them; what is none of these, or too much, is no output.
+Each answer is a line of JSON, and none of it is trusted: `build_output` makes numbers, texts,
+arrays and collections of them, and whatever is something else, or too large, is no output.
 """
 
 import functools
@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,45 +18,50 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from dpnotes._checks import check_flag, check_real, check_rng
-from dpnotes.audit._outputs import ALLOWED, MechanismFailed
+from dpnotes.audit._outputs import MechanismFailed
 from dpnotes.grading import _sandbox_worker
-from dpnotes.grading._task import Task, list_inputs
-from dpnotes.grading._values import build_output, is_plain
+from dpnotes.grading._task import Runs, Task, list_inputs, sort_outputs
+from dpnotes.grading._values import build_output
 
 _NAMESPACES = (
     *("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
 )
 # Network namespaces do not cut off the sockets of services, which lie there.
-_SERVICES = ("/run", "/var/run")
+_SERVICES = "/run"
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SystemRoot", "TMPDIR", "TEMP", "TMP")
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SCRATCH = 2**26  # bytes of files, together and each
-_LARGEST = 2**26  # bytes of one message
-_MOST = 2**28  # bytes of all answers to a list of calls
+_LARGEST = 2**26  # bytes of one answer
+_MOST = 2**28  # bytes of all answers to what was sent together
 _PATIENCE = 60.0  # seconds for the interpreter to start, beside what the submission may take
-_ENDED = [("ended", "")]
 _UNREADABLE = "its process ended, or said what cannot be read"
+# What leaves a process.
+_CARRIED = "None, numbers, texts, or lists, tuples, dicts, arrays or dataclasses of them"
 
 
 class MechanismRaised(Exception):  # noqa: N818
-    """A mechanism in a process of its own raised an exception: its type, message and arguments."""
+    """A mechanism in a process of its own raised an exception.
+
+    Its `args` are the type of that exception, its message and its arguments, as texts.
+    """
 
 
 class Sandbox:
-    """The near end of a process: it is sent lists of calls, and says lists of answers.
+    """The near end of a process: it is sent calls, and says an answer to each.
 
-    `wrapper` is a command that runs the process.
+    `seconds` are left to wait for answers, and `wrapper` is a command that runs the process.
     """
 
-    def __init__(self, setup: dict, wrapper: Iterable[str] = (), **options: object) -> None:
+    def __init__(
+        self, setup: dict, seconds: float, wrapper: Iterable[str] = (), **options: object
+    ) -> None:
         path = [os.path.abspath(folder) for folder in sys.path]
         # Handed over as text, since the file is hidden wherever the package is.
         script = Path(_sandbox_worker.__file__).read_text(encoding="utf-8")
@@ -73,26 +79,34 @@ class Sandbox:
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         for work in (self._talk, self._listen):
             threading.Thread(target=work, daemon=True).start()
+        self.seconds = _PATIENCE
         self.send(setup)
+        # It is ready before anything that is not trusted is loaded.
+        if self.receive() != ("ready", []):
+            self.close()
+            raise RuntimeError("the process for what is not trusted does not start")
+        self.seconds = seconds
 
-    def send(self, message: object) -> None:
-        """Send the setup, or a list of (pickled arguments, seed or None, whether it is new)."""
+    def send(self, *messages: object) -> None:
+        """Send the setup, or calls: (arguments, those by name, seed of a new generator or None)."""
         self._said = 0  # bytes since it was last asked
-        self._messages.put(pickle.dumps(message, protocol=5))
+        self._messages.put(b"".join(map(pickle.dumps, messages)))
 
-    def receive(self, seconds: float) -> list[tuple[str, object]] | None:
-        """Return the answers of the next message as (kind, what it says), or None if it is late."""
+    def receive(self) -> tuple[str, object]:
+        """Return the next answer as (kind, what it says), which is "late" when no time is left."""
+        started = time.monotonic()
         try:
-            content = self._answers.get(timeout=max(0.0, seconds))
+            line = self._answers.get(timeout=max(0.0, self.seconds))
         except queue.Empty:
-            return None
-        return read_message(content)
+            line = b'["late"]'
+        self.seconds -= time.monotonic() - started
+        return read_answer(line)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the process, and those of its group or its namespaces."""
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        # Windows has no groups.
+        with suppress(AttributeError, ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
         self._messages.put(b"")
@@ -101,57 +115,42 @@ class Sandbox:
         """Write all messages, up to an empty one."""
         with suppress(OSError), self._process.stdin as stream:
             while content := self._messages.get():
-                stream.write(len(content).to_bytes(8, "big") + content)
+                stream.write(content)
                 stream.flush()
 
     def _listen(self) -> None:
-        """Queue all messages, up to too large a one, and an empty one."""
+        """Queue all lines, up to the end or too much of them, and an empty one."""
         with self._process.stdout as stream:
-            while len(head := stream.read(8)) == 8:
-                size = int.from_bytes(head, "big")
-                self._said += size
-                if size > _LARGEST or self._said > _MOST:
+            while line := stream.readline(_LARGEST):
+                self._said += len(line)
+                if self._said > _MOST:
                     break
-                self._answers.put(stream.read(size))
+                self._answers.put(line)
         self._answers.put(b"")
 
 
-def read_message(content: bytes) -> list[tuple[str, object]]:
-    """Return what a message says; one that cannot be read is an end."""
+def read_answer(line: bytes) -> tuple[str, object]:
+    """Return the kind of an answer, and the output or the texts that it says.
+
+    What cannot be read is an end.
+    """
     try:
-        return [_read_answer(*answer) for answer in json.loads(content)] or _ENDED
+        kind, *said = json.loads(line)
+        if kind == "returned":
+            return kind, build_output(*said)
+        if all(type(word) is str for word in (kind, *said)):
+            return kind, said
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
-        return _ENDED
-
-
-def _read_answer(kind: str, said: object) -> tuple[str, object]:
-    if kind == "returned":
-        return kind, build_output(said)
-    words = said if type(said) is list else [said]
-    if not all(type(word) is str for word in [kind, *words]):
-        raise TypeError("an answer that is no output must be texts")
-    return kind, said
+        pass
+    return "ended", []
 
 
 # Submissions
 
 
-class Stored(NamedTuple):
-    """What came of a submission: an output for each call, or a `fault` that says why not.
-
-    `is_endless` says that its cells did not end, so that no function was called.
-    """
-
-    outputs: list
-    fault: str = ""
-    is_endless: bool = False
-
-
 def choose_isolation(isolation: str) -> str:
     """Return "namespaces" where bubblewrap makes them and they are wanted, else "process"."""
-    if isolation == "process":
-        return "process"
-    if _has_namespaces():
+    if isolation != "process" and _has_namespaces():
         return "namespaces"
     if isolation == "namespaces":
         raise NotImplementedError("isolation in namespaces needs a Linux on which bubblewrap works")
@@ -161,10 +160,10 @@ def choose_isolation(isolation: str) -> str:
 @functools.cache
 def _has_namespaces() -> bool:
     """Whether bubblewrap is installed, and the system lets it do its work."""
-    with tempfile.TemporaryDirectory() as scratch, suppress(OSError):
-        command = [*_NAMESPACES, *_cover(scratch), sys.executable, "-I", "-c", ""]
-        return subprocess.run(command, capture_output=True).returncode == 0
-    return False
+    command = [*_NAMESPACES, *_cover(_SERVICES), sys.executable, "-I", "-c", ""]
+    return (
+        bool(shutil.which("bwrap")) and not subprocess.run(command, capture_output=True).returncode
+    )
 
 
 def _cover(folder: str) -> list[str]:
@@ -174,10 +173,8 @@ def _cover(folder: str) -> list[str]:
 
 def _wrap(task: Task, hidden: Iterable[str], scratch: str) -> list[str]:
     """Return the command that shows a process nothing of what is hidden, and one empty folder."""
-    used = [os.path.realpath(place) for place in [*sys.path, sys.prefix, sys.base_prefix]]
-    services = [f for f in _SERVICES if not any(f"{u}/".startswith(f"{f}/") for u in used)]
     blocked = [place for name in task.blocked for place in _find_places(name)]
-    places = set(map(os.path.realpath, [*hidden, *services, *blocked]))
+    places = set(map(os.path.realpath, [*hidden, _SERVICES, *blocked]))
     outer = [p for p in places if not any(p.startswith(f"{other}/") for other in places)]
     folders = list(filter(os.path.isdir, outer))
     files = [place for place in outer if os.path.isfile(place)]
@@ -202,73 +199,44 @@ def _find_places(name: str) -> list[str]:
 
 
 def collect_outputs(
-    task: Task,
-    cells: list[str],
-    plan: list[tuple[int, int | None]],
-    hidden: Iterable[str] = (),
-    isolation: str = "process",
-) -> Stored:
+    task: Task, cells: list[str], plan: list[tuple], hidden: Iterable[str], isolation: str
+) -> Runs:
     """Load a submission, and call its function as planned: (which inputs, seed or None)."""
-    limits = {
-        "RLIMIT_AS": task.memory,
-        "RLIMIT_CPU": int(task.seconds) + 1,
-        "RLIMIT_FSIZE": _SCRATCH,
-        "RLIMIT_CORE": 0,
-    }
+    processor = int(task.seconds) + 1
+    limits = {"RLIMIT_AS": task.memory, "RLIMIT_CPU": processor, "RLIMIT_FSIZE": _SCRATCH}
     setup = {"place": "", "cells": cells, "function": task.function, "fresh": False}
     setup |= {"blocked": task.blocked, "limits": limits}
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    inputs = [pickle.dumps(given, protocol=5) for given in list_inputs(task)]
-    calls = [(inputs[place], seed, True) for place, seed in plan]
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ONE_THREAD
+    inputs = list_inputs(task)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         wrapper = _wrap(task, hidden, scratch) if isolation == "namespaces" else []
-        environment = kept | _ONE_THREAD | {"HOME": scratch}
-        sandbox = Sandbox(setup, wrapper, cwd=scratch, env=environment)
-        try:
-            return _hear(sandbox, task, calls)
-        finally:
-            sandbox.end()
+        options = {"cwd": scratch, "env": kept | {"HOME": scratch}}
+        with closing(Sandbox(setup, task.seconds, wrapper, **options)) as sandbox:
+            sandbox.send(*((*inputs[place], seed) for place, seed in plan))
+            answers = []
+            for wanted in ["loaded", *["returned"] * len(plan)]:
+                kind, said = sandbox.receive()
+                if kind != wanted:
+                    is_endless = (wanted, kind) == ("loaded", "late")
+                    kind = "endless" if is_endless else kind
+                    return Runs([], [], _describe_fault(task, len(plan), kind, said), is_endless)
+                answers.append(said)
+    return sort_outputs(task, plan, answers[1:])
 
 
-def _hear(sandbox: Sandbox, task: Task, calls: list[tuple]) -> Stored:
-    # It is ready before anything of the submission is loaded.
-    if sandbox.receive(_PATIENCE) != [("ready", "")]:
-        raise RuntimeError("the process that runs submissions does not start")
-    sandbox.send(calls)
-    deadline = time.monotonic() + task.seconds
-    outputs: list = []
-    wanted = "loaded"
-    while len(outputs) < len(calls):
-        answers = sandbox.receive(deadline - time.monotonic())
-        if answers is None and wanted == "loaded":
-            fault = f"its cells had not ended after {task.seconds:g} seconds"
-            return Stored([], fault, is_endless=True)
-        if answers is None:
-            return Stored(
-                [],
-                f"{task.function} was still at work after {task.seconds:g} seconds, in which it "
-                f"had to be run {len(calls):,} times",
-            )
-        for kind, said in answers:
-            if kind == "returned" and not is_plain(said):
-                kind, said = "refused", type(said).__name__
-            if kind != wanted:
-                return Stored([], _describe_fault(task.function, kind, said))
-            if kind == "returned":
-                outputs.append(said)
-            wanted = "returned"
-    return Stored(outputs[: len(calls)])
-
-
-def _describe_fault(name: str, kind: str, said: str | list[str]) -> str:
-    words = " ".join((said if type(said) is str else ": ".join(said[:2])).split())
-    if kind == "missing":
-        return f"there is no function {name}" + (f", because {words}" if words else "")
-    if kind == "raised":
-        return f"{name} raised {words}"
-    if kind == "refused":
-        return f"{name} returned a {words}; return numbers, texts, lists or arrays of them"
-    return _UNREADABLE
+def _describe_fault(task: Task, calls: int, kind: str, said: list[str]) -> str:
+    if kind == "returned":  # before it was called
+        return _UNREADABLE.capitalize()
+    name, words = task.function, " ".join(": ".join(said[:2]).split())
+    faults = {
+        "endless": f"Its cells had not ended after {task.seconds:g} seconds",
+        "late": f"{name} was still at work after {task.seconds:g} seconds, in which it had to be "
+        f"run {calls:,} times",
+        "missing": f"There is no function {name}" + (f", because {words}" if words else ""),
+        "raised": f"{name} raised {words}",
+        "refused": f"{name} returned a {words}; return numbers, texts, lists or arrays of them",
+    }
+    return faults.get(kind, _UNREADABLE.capitalize())
 
 
 # One mechanism
@@ -278,26 +246,26 @@ def _describe_fault(name: str, kind: str, said: str | list[str]) -> str:
 def in_a_process(
     mechanism: Callable | str, *, seconds: float = 60.0, fresh: bool = False
 ) -> Iterator[Callable]:
-    """Run a mechanism that is not trusted in a process of its own.
+    """Run a mechanism that you do not trust in a process of its own.
 
     Parameters
     ----------
     mechanism : callable or str
-        A function, or where it is found: ``"folder/submission.py:function"`` or
-        ``"package.module:function"``. By name it is loaded in its process only. A function that
-        was written in a notebook or a script needs the package cloudpickle.
+        A function, or where to find it: ``"folder/submission.py:function"`` or
+        ``"package.module:function"``. A name is loaded in that process alone. A function that was
+        written in a notebook or a script needs the package cloudpickle.
     seconds : float, default 60.0
-        The time that loading and all calls together may take.
+        The time that loading and all calls may take together.
     fresh : bool, default False
-        Whether every call loads the mechanism anew in a process that has seen no other call, so
-        that it remembers nothing. It takes some milliseconds a call, and no Windows.
+        Whether every call loads the mechanism anew, in a process that has seen no other call, so
+        that it remembers nothing. That adds some milliseconds to a call, and needs a system that
+        can fork (not Windows).
 
     Returns
     -------
     context manager of a callable
-        Called as ``mechanism(data, rng=None)``, it returns the output, of plain types. A dataclass
-        arrives as ``{name of its class: {name of a field: value}}``; a subclass of another type is
-        refused. The process ends with the ``with`` block.
+        Called as ``mechanism(data, rng=None)``, it returns the output. The process ends with the
+        ``with`` block.
 
     Raises
     ------
@@ -309,22 +277,26 @@ def in_a_process(
     NotImplementedError
         If `fresh` is asked of a system that cannot fork.
     MechanismFailed
-        In a call, if there is no output: it cannot be loaded, the time is over, the process has
-        ended, or the output is of a type that no audit reads. Then no bound is given, not even 0.
+        In a call, if there is no output: the mechanism cannot be loaded, the time is over, the
+        process has ended, or the output is of a type that cannot leave it. Then there is no bound,
+        not even 0.
     MechanismRaised
         In a call, if the mechanism raised. An audit counts that as an output.
 
     Notes
     -----
-    The process is another Python (Linux, macOS and Windows). It is sent the data of one run at a
-    time, and never which data set they are or what the run is for. It answers in a plain format
-    that runs no code and builds no objects but numbers, texts, arrays and collections of them.
+    The process is another Python (on Linux, macOS or Windows). It gets the data of one run at a
+    time, and is never told which of the data sets they are or what the run is for. Its answers come
+    as JSON, which runs no code: None, booleans, numbers, texts, and lists, tuples, dicts and arrays
+    of them. Numbers of numpy arrive as Python's own, an array of numbers as one of booleans, int64
+    or float64, an array of texts as a list, and a dataclass as ``{name of its class: {name of a
+    field: value}}``. Sets and subclasses of other types are refused: return a sorted list.
 
-    The process makes a generator of its own, of a seed drawn from `rng`, and uses it as long as it
-    is given the same `rng`: a mechanism that copies it repeats itself.
+    The process makes a generator of its own, from a seed drawn from `rng`, and keeps it while it is
+    given the same `rng`. So a mechanism that copies its generator repeats itself, and is found out.
 
-    It is no sandbox: the mechanism can still read and write files, use the network and all memory,
-    and behave in an audit as it does nowhere else.
+    This is not a sandbox: the mechanism can still read and write files, use the network and all
+    memory, and behave in an audit as it does nowhere else.
 
     Examples
     --------
@@ -339,11 +311,8 @@ def in_a_process(
     check_flag("fresh", fresh)
     if fresh and not hasattr(os, "fork"):
         raise NotImplementedError("fresh processes need a system that can fork")
-    near_end = _Mechanism(_pickle_mechanism(mechanism), seconds, fresh)
-    try:
+    with closing(_Mechanism(_pickle_mechanism(mechanism), seconds, fresh)) as near_end:
         yield near_end
-    finally:
-        near_end.end()
 
 
 def _pickle_mechanism(mechanism: Callable | str) -> str | bytes:
@@ -370,52 +339,39 @@ class _Mechanism:
     """The near end of a mechanism that runs elsewhere."""
 
     def __init__(self, place: str | bytes, seconds: float, fresh: bool) -> None:
-        self._left, self._fresh, self._ended = seconds, fresh, ""
+        self._fresh, self._ended = fresh, ""
         self._generator: np.random.Generator | None = None
-        self._seed: list[int] = []
-        self._draws = 0  # calls with this generator
         setup = {"place": place, "fresh": fresh, "blocked": (), "limits": {}}
-        self._sandbox = Sandbox(setup, env=os.environ | _ONE_THREAD)
+        self._sandbox = Sandbox(setup, seconds, env=os.environ | _ONE_THREAD)
 
     def __call__(self, data: object, rng: np.random.Generator | int | None = None) -> object:
         """Return what the mechanism returns, or raise `MechanismRaised` where it raises."""
         if self._ended:
             raise MechanismFailed(self._ended)
-        seed, is_new = self._draw_seed(check_rng(rng))
-        self._sandbox.send([(pickle.dumps(((data,), {}), protocol=5), seed, is_new)])
-        kind, said = self._hear()
+        rng, seed = check_rng(rng), None
+        # A process that has seen no other call has no generator that goes on.
+        if self._fresh or rng is not self._generator:
+            self._generator, seed = rng, rng.integers(2**63, size=4).tolist()
+        self._sandbox.send(((data,), {}, seed))
+        kind, said = self._sandbox.receive()
+        if kind == "loaded":
+            kind, said = self._sandbox.receive()
         if kind == "returned":
             return said
         if kind == "raised":
-            raise MechanismRaised(tuple(said))
+            raise MechanismRaised(*said)
         words = {
-            "missing": f"mechanism cannot be loaded, {said}",
-            "refused": f"mechanism must return {ALLOWED}, got {said}",
+            "missing": "mechanism cannot be loaded, ",
+            "refused": f"mechanism must return {_CARRIED}, got ",
             "late": "it took more than its seconds",
         }
-        self.end(f"mechanism gives no output: {words.get(kind, _UNREADABLE)}")
+        self.close(
+            f"mechanism gives no output: {words.get(kind, _UNREADABLE)}{': '.join(said[:2])}"
+        )
         raise MechanismFailed(self._ended)
 
-    def end(self, why: str = "the process of the mechanism has ended") -> None:
+    def close(self, why: str = "the process of the mechanism has ended") -> None:
         """End the process, and those that it started."""
         if not self._ended:
             self._ended = why
-            self._sandbox.end()
-
-    def _draw_seed(self, rng: np.random.Generator) -> tuple[list[int], bool]:
-        """Return the seed of a generator, drawn when it is new, and whether it is made anew."""
-        if rng is not self._generator:
-            self._generator, self._seed = rng, rng.integers(2**63, size=4).tolist()
-            self._draws = 0
-        self._draws += 1
-        # A process that has seen no other call has no generator that goes on.
-        return ([*self._seed, self._draws], True) if self._fresh else (self._seed, self._draws == 1)
-
-    def _hear(self) -> tuple[str, object]:
-        """Wait for an answer as long as there is time."""
-        kind, said = "ready", ""
-        while kind in ("ready", "loaded"):
-            started = time.monotonic()
-            [(kind, said), *more] = self._sandbox.receive(self._left) or [("late", "")]
-            self._left -= time.monotonic() - started
-        return ("ended", "") if more else (kind, said)
+            self._sandbox.close()

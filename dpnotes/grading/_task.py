@@ -1,13 +1,21 @@
-"""What a task of an assignment asks, and which runs answer it."""
+"""What a task of an assignment asks, and the runs that answer it."""
 
 import dataclasses
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from dpnotes._checks import check_choice, check_flag, check_integer, check_probability, check_real
-from dpnotes.audit._neighbours import make_copier
+from dpnotes._checks import (
+    check_choice,
+    check_delta,
+    check_flag,
+    check_integer,
+    check_probability,
+    check_real,
+    require_kind,
+)
 from dpnotes.audit._report import check_pairs
 from dpnotes.release import _quote_value, _require_list
 
@@ -24,11 +32,11 @@ class Task:
     function : str
         The name of the function that the submission has to define.
     points : float, default 1.0
-        What it is worth; a function that fails a check gets none of it.
+        What it is worth; a function that fails a check gets nothing.
     says : str, default ""
-        What the task asks, in a sentence of the teacher's.
+        What the task asks, in a sentence for people.
     arguments : mapping, optional
-        What the function is given by name in every run, beside the data set and `rng`.
+        Arguments that the function gets by name in every run, beside the data set and `rng`.
     answers : iterable of (arguments, right answer), default ()
         For a function without randomness: tuples of arguments, and what it has to return.
     tolerance : float, default 1e-6
@@ -36,41 +44,44 @@ class Task:
     pairs : iterable of (data set, neighbour) or (data set, neighbour, words), default ()
         For a mechanism: what the claim calls neighbours, as for `report`.
     data : iterable, default ()
-        Further data sets that it is run on.
+        Further data sets to run it on.
     epsilon : float or None, default None
         The epsilon that is claimed for all pairs, in nats; None claims nothing.
     delta : float, default 0.0
         The delta that is claimed, in [0, 1).
     distribution : callable or None, default None
-        Returns the stated distribution of the output on a data set: a mapping of outputs to
-        probabilities where there are few (an array or a list stands there as a tuple), else a
-        distribution of numbers with `cdf`, such as scipy's, and `pmf` where they are on a grid.
+        Returns the distribution that the output on a data set should have. Where few outputs are
+        possible this is a mapping of outputs to probabilities (write a tuple for an array or a
+        list); else a distribution of numbers with `cdf`, such as scipy's, and with `pmf` where the
+        numbers lie on a grid.
     statistic : callable or None, default None
-        ``statistic(output, data set)`` is what `distribution` and `mistakes` state the distribution
-        of, such as one number of a vector or its largest; None states that of the whole output.
+        ``statistic(output, data set)`` is the number, text or tuple of which `distribution` and
+        `mistakes` state the distribution, such as one number of a vector or its largest. None
+        compares the whole output.
     loss : callable or None, default None
-        ``loss(output, data set)`` is how far off an output is, for the demand on usefulness.
+        ``loss(output, data set)`` is how far off an output is. Set it to demand usefulness.
     margin : float, default 0.0
-        The loss that a right answer exceeds ...
+        The loss that a right answer may exceed ...
     beyond : float, default 0.05
         ... with at most this probability.
     shape : tuple, callable or None, default None
-        The shape of an output, which then has to hold finite numbers; a function is given the data
-        set. None asks for none.
+        The shape of an output, which then has to hold finite numbers. A function gets the data set
+        and returns the shape. None accepts any.
     uses_rng : bool, default True
-        Whether a mechanism is handed a generator as `rng`, and has to draw from it alone.
+        Whether a mechanism gets a generator as `rng`, and has to draw from nothing else.
     mistakes : mapping, optional
-        Of usual mistakes: a sentence that teaches, and what stands for `distribution`, or for the
-        right answer to arguments, where the mistake was made. What fits is said.
+        Usual mistakes: each maps a sentence that teaches to a function that stands for
+        `distribution`, or for the right answer, had somebody made that mistake. The sentence is
+        shown to a submission that fails in just this way.
     causes : mapping, optional
-        Of the checks "run", "answer", "shape", "rng", "privacy", "distribution" and "usefulness": a
-        sentence that names the usual cause here, for a submission that fails it.
+        Maps the checks "run", "answer", "shape", "rng", "privacy", "distribution" and "usefulness"
+        to a sentence that names the usual cause here, for a submission that fails the check.
     blocked : iterable of str, default ("dpnotes",)
-        Modules that the submission must not import, with all that is in them.
+        Modules that the submission must not import, submodules included.
     trials : int, default 4000
         Runs on each data set.
     seconds : float, default 60.0
-        The time that loading and all runs may take.
+        The time that loading and all runs may take together.
     memory : int, default 2**31
         Bytes of address space that it may use, where the system enforces that.
 
@@ -85,7 +96,7 @@ class Task:
     ...     distribution=lambda truth: {truth: 0.731058579, 1 - truth: 0.268941421},
     ... )
     >>> task.data_sets, task.tests
-    ((0, 1), 5)
+    ((0, 1), 3)
     """
 
     function: str
@@ -120,9 +131,7 @@ class Task:
             "tolerance": _at_least_0("tolerance", self.tolerance),
             "margin": _at_least_0("margin", self.margin),
             "beyond": check_probability("beyond", self.beyond),
-            "delta": check_real(
-                "delta", self.delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
-            ),
+            "delta": check_delta(self.delta),
             "trials": check_integer("trials", self.trials, low=100),
             "seconds": check_real(
                 "seconds", self.seconds, low=0.0, low_open=True, allowed="a positive number"
@@ -133,14 +142,11 @@ class Task:
             "data": tuple(_require_list("data", self.data)),
             "blocked": tuple(_check_names("blocked", _require_list("blocked", self.blocked))),
         }
-        for data in kept["data"]:
-            make_copier("data", data)
         if self.epsilon is not None:
             kept["epsilon"] = _at_least_0("epsilon", self.epsilon)
         _check_names("function", [self.function])
         check_flag("uses_rng", self.uses_rng)
-        if not isinstance(self.says, str):
-            raise TypeError(f"says must be a sentence, got {type(self.says).__name__}")
+        require_kind("says", self.says, str, "a sentence")
         for name in ("arguments", "mistakes", "causes"):
             kept[name] = _check_mapping(name, getattr(self, name))
         for name in ("distribution", "statistic", "loss"):
@@ -148,12 +154,8 @@ class Task:
                 raise TypeError(f"{name} must be callable or None")
         if not all(map(callable, kept["mistakes"].values())):
             raise TypeError("mistakes must map sentences to functions")
-        for check, sentence in kept["causes"].items():
+        for check in kept["causes"]:
             check_choice("causes", check, CHECKS)
-            if not isinstance(sentence, str):
-                raise TypeError(
-                    f"causes must map checks to sentences, got {_quote_value(sentence)}"
-                )
         if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):
             raise TypeError("shape must be a tuple, a function of the data set or None")
         for name, value in kept.items():
@@ -165,59 +167,35 @@ class Task:
 
     @property
     def data_sets(self) -> tuple:
-        """The data sets that a mechanism is run on, each once."""
+        """The data sets to run a mechanism on, each once."""
         named = [data for pair in self.pairs for data in pair[:2]] + [*self.data]
-        return tuple({pickle.dumps(data, protocol=5): data for data in named}.values())
+        return tuple({pickle.dumps(data): data for data in named}.values())
+
+    @property
+    def places(self) -> list[list[int]]:
+        """The places of the two data sets of each pair among all."""
+        keys = list(map(pickle.dumps, self.data_sets))
+        return [[keys.index(pickle.dumps(data)) for data in pair[:2]] for pair in self.pairs]
 
     @property
     def tests(self) -> int:
-        """How many tests can err: each has an equal share of the error of all."""
-        if self.answers:
-            return 0
-        each = sum(map(bool, (self.distribution, self.loss, self.uses_rng and self.distribution)))
-        # Without a stated distribution it is a pair that tells whether the generator is used.
-        per_pair = (self.epsilon is not None) * (1 + (self.uses_rng and self.distribution is None))
-        return per_pair * len(self.pairs) + each * len(self.data_sets)
+        """How many tests can err; each gets an equal share of the error."""
+        each = (self.distribution is not None) + (self.loss is not None)
+        return (self.epsilon is not None) * len(self.pairs) + each * len(self.data_sets)
 
 
-class Runs:
-    """What came of a submission: `answers` of a function without randomness, or `outputs`.
+class Runs(NamedTuple):
+    """What came of a submission, or a `fault` that says why there is nothing.
 
-    `outputs` are those on each of the `data_sets`, and `repeated` holds (place of the data set,
-    output, output of a second run with the same seed). A `fault` says why there are none.
+    `outputs` are those on each data set, or the one answer to each of the arguments, and `repeated`
+    holds (data set, output, output of a second run with the same seed). `is_endless` says that the
+    cells did not end, so that no function was called.
     """
 
-    def __init__(
-        self, task: Task, plan: list[tuple[int, int | None]], stored: list, fault: str = ""
-    ) -> None:
-        self.fault, self.data_sets = fault, task.data_sets
-        self._places = {pickle.dumps(d, protocol=5): p for p, d in enumerate(self.data_sets)}
-        self.outputs: list[list] = [[] for _ in self.data_sets]
-        self.repeated: list[tuple[int, object, object]] = []
-        self.answers = stored if task.answers else []
-        if task.answers or fault:
-            return
-        once: dict[tuple, object] = {}
-        for call, output in zip(plan, stored, strict=True):
-            if call in once and call[1] is not None:
-                self.repeated.append((call[0], once[call], output))
-            else:
-                once[call] = output
-                self.outputs[call[0]].append(output)
-
-    @property
-    def by_data(self) -> Iterator[tuple[object, list]]:
-        """Each data set with the outputs on it."""
-        return zip(self.data_sets, self.outputs, strict=True)
-
-    @property
-    def all(self) -> list[list]:
-        """The answers, and the outputs on each data set."""
-        return [self.answers, *self.outputs]
-
-    def place(self, data: object) -> int:
-        """Return the place of a data set among all."""
-        return self._places[pickle.dumps(data, protocol=5)]
+    outputs: list[list]
+    repeated: list[tuple[object, object, object]]
+    fault: str = ""
+    is_endless: bool = False
 
 
 def list_inputs(task: Task) -> list[tuple[tuple, dict]]:
@@ -233,17 +211,25 @@ def plan_calls(task: Task, rng: np.random.Generator) -> list[tuple[int, int | No
     """
     if task.answers:
         return [(place, None) for place in range(len(task.answers))]
-    inputs = len(task.data_sets)
-    if not task.uses_rng:
-        calls = [(place, None) for place in range(inputs) for _ in range(task.trials)]
-    else:
-        drawn = rng.integers(2**63, size=(inputs, task.trials)).tolist()
-        calls = [
-            (place, seed)
-            for place, seeds in enumerate(drawn)
-            for seed in [*seeds, *seeds[:_REPEATED]]
-        ]
+    size = len(task.data_sets), task.trials
+    seeds = [[None] * task.trials for _ in task.data_sets]
+    if task.uses_rng:
+        seeds = [[*drawn, *drawn[:_REPEATED]] for drawn in rng.integers(2**63, size=size).tolist()]
+    calls = [(place, seed) for place, of_place in enumerate(seeds) for seed in of_place]
     return [calls[place] for place in rng.permutation(len(calls))]
+
+
+def sort_outputs(task: Task, plan: list[tuple[int, int | None]], stored: list) -> Runs:
+    """Return what came of the calls of a plan by their inputs."""
+    runs = Runs([[] for _ in list_inputs(task)], [])
+    once: dict[tuple, object] = {}
+    for call, output in zip(plan, stored, strict=True):
+        if call in once and call[1] is not None:
+            runs.repeated.append((task.data_sets[call[0]], once[call], output))
+        else:
+            once[call] = output
+            runs.outputs[call[0]].append(output)
+    return runs
 
 
 def _at_least_0(name: str, value: float) -> float:
@@ -252,8 +238,7 @@ def _at_least_0(name: str, value: float) -> float:
 
 def _check_names(name: str, values: list) -> list[str]:
     for value in values:
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be a name, got {type(value).__name__}")
+        require_kind(name, value, str, "a name")
         if not all(part.isidentifier() for part in value.split(".")):
             raise ValueError(f"{name} must be a name of Python's, got {_quote_value(value)}")
     return values
@@ -268,5 +253,4 @@ def _check_mapping(name: str, value: Mapping) -> dict:
 def _check_answer(answer: Sequence) -> tuple[tuple, object]:
     if not isinstance(answer, tuple | list) or len(answer) != 2 or type(answer[0]) is not tuple:
         raise TypeError("answers must hold (tuple of arguments, right answer)")
-    make_copier("answers", answer[0])
     return tuple(answer)

@@ -46,7 +46,7 @@ def number_task(**changes):
 
 
 def laplace_task(**changes):
-    asked = {"pairs": [(0.0, 1.0)], "distribution": lambda value: stats.laplace(value, 1.0)}
+    asked = {"pairs": [(0.0, 1.0)], "distribution": stats.laplace}
     return answer_task(**(asked | {"mistakes": {}, "shape": ()} | changes))
 
 
@@ -124,9 +124,11 @@ def test_what_is_said_of_a_fault_is_the_teacher_s_or_the_general_cause():
 
 
 def test_a_mistake_in_the_distribution_does_not_explain_a_generator_that_is_not_used():
-    source = "import random\ndef answer(truth, rng): return truth ^ (random.random() > .731)"
-    task = answer_task(mistakes={"Not this.": coin(KEEP)})
-    assert "Not this." not in verdict(source, task).sentence
+    told = "truth ^ (__import__('random').random() > .731)"
+    assert (
+        "Not this." not in returns(told, answer_task(mistakes={"Not this.": coin(KEEP)})).sentence
+    )
+    assert returns(told, answer_task(uses_rng=False), "truth").check == "passed"
 
 
 def test_whoever_has_written_nothing_gets_nothing_and_no_hint():
@@ -157,16 +159,14 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
 @pytest.mark.parametrize(
     ("right", "given", "words"),
     [
-        (9.0, "9", "Passed: 1 of 1"),
-        (9.0, "9 + 1e-12", "Passed"),
+        (9.0, "9 + 1e-12", "Passed: 1 of 1"),
         (9.0, "6", "answer() returned 6, which is not right: it is too small. It was added."),
         (9.0, "10", "answer() returned 10, which is not right: it is too large. Put small"),
         (9.0, "[9]", "its shape is (1,), and () is asked for"),
-        (9.0, "'9'", "answer() returned '9', which is not right."),
+        (9.0, "'9'", "answer() returned '9', which is not right: numbers are asked for."),
         (9.0, "[[1], [1, 2]]", "its rows differ in length"),
-        (9.0, "nan", "it is not a number"),
+        (9.0, "nan", "finite numbers are asked for"),
         (9.0, "10**400", "which is not right"),
-        (9.0, "None", "None whenever it was called"),
         (1, "True", "a number is asked for"),
         (True, "1", "True or False is asked for"),
         (np.nan, "nan", "Passed"),
@@ -176,13 +176,10 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
         (TABLE, "[[.7, .2], [.2, .7]]", "its rows are not probabilities that sum to 1"),
         (TABLE, "[[.7, .3]]", "its shape is (1, 2), and (2, 2) is asked for"),
         (np.linalg.inv(TABLE), HALVES, "not right"),
-        (np.array([1.0, 2.0]), "(1, 2)", "Passed"),
         (np.eye(2), "[np.array([1, 0]), [0, 1]]", "Passed"),
-        (np.eye(2), "[[1], [0, 1]]", "not right"),
         (("yes", 1 / 3), "('yes', 0.33333333333)", "Passed"),
         (("yes", 1 / 3), "('yes', '0.3333333333333333')", "not right"),
         (["a", 2.0], "['a', True]", "not right"),
-        (["a", "b"], "np.array(['a', 'b'])", "Passed"),
         ({"a": np.ones(2)}, "{'a': (1, 1)}", "Passed"),
         ({"a": [1, {"b": 2.0}]}, "{'a': [1, {'b': 2}]}", "Passed"),
         ({"a": 1}, "{'a': 1, 'b': 2}", "not right"),
@@ -199,54 +196,36 @@ def test_an_answer_is_right_part_by_part_or_wrong_for_a_reason(right, given, wor
 
 
 @pytest.mark.parametrize(
-    ("told", "check", "words"),
+    ("told", "on_a_grid", "check", "words"),
     [
-        ("truth + rng.laplace(scale=1.0)", "passed", ""),
-        ("truth + rng.laplace(scale=0.3)", "privacy", "Violated"),
-        ("truth + rng.laplace(scale=2.0)", "distribution", "outputs were "),
-        ("round(truth + rng.laplace(scale=1.0))", "distribution", "outputs were "),
-        ("[truth + rng.laplace(scale=1.0)]", "shape", "its shape is (1,)"),
-        ("str(truth + rng.laplace(scale=1.0))", "shape", "it has to hold numbers"),
-        ("float('inf') if rng.random() < .01 else 0.", "shape", "finite numbers"),
-        ("(np.float64(.5), truth)", "shape", "returned (0.5, 0.0)"),
+        ("truth + rng.laplace(scale=1.0)", False, "passed", ""),
+        ("truth + rng.laplace(scale=0.3)", False, "privacy", "Violated"),
+        ("truth + rng.laplace(scale=2.0)", False, "distribution", "outputs were "),
+        ("round(truth + rng.laplace(scale=1.0))", False, "distribution", "outputs were "),
+        ("[truth + rng.laplace(scale=1.0)]", False, "shape", "its shape is (1,)"),
+        ("str(truth + rng.laplace(scale=1.0))", False, "shape", "numbers are asked for"),
+        ("float('inf') if rng.random() < .01 else 0.", False, "shape", "finite numbers"),
+        ("(np.float64(.5), truth)", False, "shape", "returned (0.5, 0.0)"),
+        ("truth + rng.geometric(0.6) - rng.geometric(0.6)", True, "passed", ""),
+        ("truth + rng.geometric(0.4) - rng.geometric(0.4)", True, "distribution", "outputs were "),
+        ("truth + rng.laplace(scale=1.09)", True, "distribution", "must not come"),
     ],
 )
-def test_numbers_are_compared_by_their_distribution_function(told, check, words):
-    found = returns(told, laplace_task())
+def test_numbers_are_compared_by_their_distribution_function(told, on_a_grid, check, words):
+    stated = (lambda value: stats.dlaplace(-np.log(0.4), loc=value)) if on_a_grid else stats.laplace
+    found = returns(told, laplace_task(distribution=stated))
     assert found.check == check, found
     assert words in found.sentence
 
 
 @pytest.mark.parametrize(
-    ("told", "check"),
-    [
-        ("truth + rng.geometric(0.6) - rng.geometric(0.6)", "passed"),
-        ("truth + rng.geometric(0.4) - rng.geometric(0.4)", "distribution"),
-        ("truth + rng.laplace(scale=1.09)", "distribution"),
-    ],
-)
-def test_numbers_on_a_grid_are_compared_on_both_sides_of_their_steps(told, check):
-    task = laplace_task(
-        pairs=[(0, 1)], distribution=lambda value: stats.dlaplace(-np.log(0.4), loc=value)
-    )
-    found = returns(told, task)
-    assert found.check == check
-    assert ("must not come" in found.sentence) is ("laplace" in told)
-
-
-@pytest.mark.parametrize(
     ("told", "loss", "words"),
     [
-        ("truth + rng.laplace(scale=1.0)", lambda output, value: abs(output - value), "Passed"),
-        (
-            "truth + rng.laplace(scale=2.0)",
-            lambda output, value: abs(output - value),
-            "the error was above 2.996 in ",
-        ),
-        ("str(rng.random())", lambda output, value: output - value, "2,000 outputs, such as '0."),
-        ("[rng.random()]", lambda output, value: output.mean(), "are no answer at all)"),
-        ("np.int16(-32768)", lambda output, value: 3 + output - 1, "Passed"),
-        ("np.uint8(1)", lambda output, value: output - 2, "Passed"),
+        ("truth + rng.laplace(scale=1.0)", lambda o, value: abs(o - value), "Passed"),
+        ("truth + rng.laplace(scale=2.0)", lambda o, value: abs(o - value), "was above 2.996 in "),
+        ("str(rng.random())", lambda o, value: o - value, "2,000 outputs, such as '0."),
+        ("[rng.random()]", lambda o, value: o.mean(), "are no answer at all)"),
+        ("np.uint8(1)", lambda o, value: o - 2, "Passed"),
     ],
 )
 def test_what_is_noisier_than_promised_or_has_no_loss_is_not_useful(told, loss, words):
@@ -296,11 +275,6 @@ def answer(values, rng):
 
 
 # Whether the generator is used
-
-
-def test_a_function_without_rng_is_not_asked_to_repeat_itself():
-    source = "import random\ndef answer(truth): return truth ^ (random.random() > .731)"
-    assert verdict(source, answer_task(uses_rng=False)).check == "passed"
 
 
 @pytest.mark.parametrize(
@@ -358,9 +332,8 @@ def test_a_number_is_judged_by_its_value_whatever_type_holds_it(held, other):
 @pytest.mark.parametrize(
     "alike",
     [
-        [1, True, 1.0, np.int8(1), np.float16(1), np.longdouble(1), np.array(1)],
+        [1, True, 1.0, np.int8(1), np.float16(1), np.array(1)],
         [[[1, 2], [3, 4]], np.arange(1, 5).reshape(2, 2), ([1, 2.0], np.array([3, 4]))],
-        [2**60, 2.0**60, np.int64(2**60)],
         [[2**60 + 1, 1], (np.int64(2**60 + 1), 1.0), np.array([2**60 + 1, 1])],
         [{1: 2, 0: 3}, {np.int64(0): 3.0, True: 2}],
         [{("a", (1, 2)): [3], ("a", ()): 1}, {("a", ()): True, ("a", (np.int8(1), 2.0)): (3,)}],
@@ -380,7 +353,6 @@ def test_outputs_of_one_value_are_one_output_and_no_other(alike):
     [
         (-0.0, 0),
         (2**60 + 1, 2**60),
-        (np.longdouble(1) / 3, 1 / 3),
         ({(math.nan,): 0, (-math.nan,): 5}, {(math.nan,): 1, (-math.nan,): 5}),
         ({("nan",): 1}, {(float("nan"),): 1}),
         (["1"], [1]),
@@ -398,9 +370,7 @@ def test_no_key_of_a_dict_hides_what_it_holds():
 
 
 def test_the_order_of_keys_is_no_output():
-    told = "{'a': 0, 'b': 0} if truth else {'b': 0, 'a': 0}"
-    assert returns(told, private_task()).check == "passed"
-    stated = {(("a", 0), ("b", 0)): 1.0}
+    told, stated = "{'a': 0, 'b': 0} if truth else {'b': 0, 'a': 0}", {(("a", 0), ("b", 0)): 1.0}
     assert returns(told, answer_task(distribution=lambda truth: stated)).check == "passed"
 
 
@@ -410,11 +380,6 @@ def test_a_distribution_names_outputs_by_their_values():
     assert returns("float('nan')", task).check == "passed"
     task = answer_task(distribution=lambda truth: {"a": 0.5, "b": 0.5})
     assert returns("rng.choice(['a', 'b'])", task).check == "passed"
-
-
-def test_a_verdict_by_value_says_so():
-    found = returns("[truth] if rng.random() < .9 else (1 - truth,)", private_task())
-    assert "(by its value, whatever its type)" in found.sentence
 
 
 def test_large_numbers_of_several_types_are_told_apart():
@@ -452,15 +417,13 @@ def test_the_runs_are_in_an_order_that_tells_nothing():
 
 def test_the_audit_does_not_see_in_which_order_the_runs_were_made(monkeypatch):
     """Who is honest first, while an event is chosen, and leaks later must not gain by it."""
-    seen, audit_pair = [], _judge.audit_pair
+    seen, report = [], _judge.report
 
-    def spy(mechanism, places, trials, *rest):
-        outputs = {place: [mechanism(place) for _ in range(trials)] for place in places}
-        seen.extend(outputs.values())
-        stored = {place: iter(outputs[place]) for place in places}
-        return audit_pair(lambda place: next(stored[place]), places, trials, *rest)
+    def spy(mechanism, *asked, **options):
+        seen.extend([mechanism(place) for _ in range(2000)] for place in (0, 1))
+        return report(mechanism, *asked, **options)
 
-    monkeypatch.setattr(_judge, "audit_pair", spy)
+    monkeypatch.setattr(_judge, "report", spy)
     source = "calls = []\ndef answer(truth):\n    calls.append(0)\n    return len(calls)\n"
     verdict(source, private_task(uses_rng=False))
     assert len(seen) == 2
@@ -472,16 +435,16 @@ def test_the_audit_does_not_see_in_which_order_the_runs_were_made(monkeypatch):
 def test_the_error_is_shared_by_all_tests_of_all_tasks(monkeypatch):
     shares = []
 
-    def judge_runs(task, runs, level, rng):
-        shares.append(level.share)
+    def judge_runs(task, runs, share, rng):
+        shares.append(share)
         return "passed", ""
 
     monkeypatch.setattr(_grade, "judge_runs", judge_runs)
     both_ways = answer_task(pairs=[(0, 1), (1, 0)])
     tasks = [both_ways, number_task(), laplace_task(loss=lambda *_: 0.0), private_task()]
-    assert [task.tests for task in tasks] == [6, 0, 7, 2]
+    assert [task.tests for task in tasks] == [4, 0, 5, 1]
     grade(RIGHT, tasks, confidence=0.9, rng=1)
-    assert shares == [pytest.approx(0.1 / 15)] * 4
+    assert shares == [pytest.approx(0.1 / 10)] * 4
 
 
 @pytest.mark.claim("grading.grade", kind="enumeration")
@@ -533,20 +496,13 @@ def test_a_notebook_is_graded_cell_by_cell(tmp_path):
         grade(tmp_path / "none.py", [number_task()])
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("", "it is empty"),
-        ("<!DOCTYPE html><html>", "a page of HTML"),
-        ('{"nbformat": 3, "worksheets": []}', "format 3"),
-        ("\x89PNG", "submission must be a notebook, and it cannot be read as one"),
-    ],
-)
-def test_a_file_that_is_no_notebook_is_named(tmp_path, content, words):
+@pytest.mark.parametrize("content", ["", "<!DOCTYPE html><html>", '{"worksheets": []}', "\x89PNG"])
+def test_a_file_that_is_no_notebook_is_quoted(tmp_path, content):
     path = tmp_path / "mine.ipynb"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match="submission must be a notebook") as refused:
         grade(path, [answer_task()])
+    assert str(refused.value).endswith(f"but it starts with {content!r}")
 
 
 def test_grades_are_printed_and_tabulated():
@@ -580,7 +536,6 @@ def test_too_few_trials_for_a_claim_are_refused_before_anything_runs():
         ({"answers": [((1,), 1)]}, ValueError, "a task must have answers, or pairs"),
         ({"pairs": [], "data": [1]}, ValueError, "epsilon must be claimed for pairs"),
         ({"causes": {"shap": "Look."}}, ValueError, "causes"),
-        ({"causes": {"shape": 7}}, TypeError, "causes"),
         ({"mistakes": {"Wrong.": 7}}, TypeError, "mistakes"),
     ],
 )
@@ -589,23 +544,10 @@ def test_a_task_that_asks_nothing_or_two_things_is_refused(change, error, messag
         answer_task(**change)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        *(
-            ({"distribution": lambda value, p=p: {0: p, 1: 0.5}}, ValueError, "that sum to 1")
-            for p in (0.4, float("nan"))
-        ),
-        ({"distribution": lambda value: {0: 1.5, 1: -0.5}}, ValueError, "that sum to 1"),
-        ({"statistic": lambda output, data: {output}}, TypeError, "a number, a text or a tuple"),
-    ],
-)
-def test_what_a_teacher_states_has_to_be_a_distribution_of_what_can_be_counted(
-    change, error, message
-):
-    task = answer_task(**({"pairs": (), "data": [0], "epsilon": None} | change))
-    with pytest.raises(error, match=message):
-        returns("int(rng.integers(2))", task)
+@pytest.mark.parametrize("stated", [{0: 0.4, 1: 0.5}, {0: np.nan, 1: 0.5}, {0: 1.5, 1: -0.5}])
+def test_what_a_teacher_states_has_to_be_a_distribution(stated):
+    with pytest.raises(ValueError, match="distribution must return probabilities that sum to 1"):
+        returns("int(rng.integers(2))", answer_task(epsilon=None, distribution=lambda _: stated))
 
 
 def test_cells_without_an_end_are_waited_for_once():

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import os
 import signal
 import socket
@@ -10,6 +9,7 @@ import subprocess
 import sys
 import time
 import types
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from dpnotes.audit import (
     largest_certifiable_epsilon,
 )
 from dpnotes.grading import MechanismRaised, _sandbox, grade, in_a_process
-from dpnotes.grading._sandbox import read_message
+from dpnotes.grading._sandbox import read_answer
 from dpnotes.grading._sandbox_worker import write_output
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,15 @@ def test_bubblewrap_is_installed_and_works():
 
 # What a submission does to be graded better
 
-
+SHOUT = """
+import os
+def shout(said):
+    for place in range(3, 64):
+        try:
+            os.write(place, said)
+        except OSError:
+            pass
+"""
 ATTACKS = {
     "patches the audit": """
 from dpnotes import audit
@@ -55,7 +63,7 @@ dpnotes.grading._judge.judge_runs = lambda *a: ("passed", "")
     "patches numpy and json": """
 import json, numpy
 numpy.random.default_rng = None
-json.dumps = lambda *a: '[["loaded", ""], ["passed", ""]]'
+json.dumps = lambda *a: '["returned", 1]'
 """,
     "exits when it is loaded": "import os\nos._exit(0)\n",
     "raises when it is loaded": "raise SystemExit(0)\n",
@@ -65,27 +73,17 @@ import os, sys
 for _ in range(200):
     os.write(1, b'x' * 2**20); os.write(2, b'x' * 2**20); sys.stdout.write('x' * 2**20)
 """,
-    "forges the channel": """
-import json, os
-said = json.dumps([["loaded", ""]] + [["returned", i % 2] for i in range(4100)]).encode()
-for place in range(3, 64):
-    try: os.write(place, len(said).to_bytes(8, 'big') + said)
-    except OSError: pass
+    "forges the channel": f"""{SHOUT}
+import json
+said = [["loaded"]] + [["returned", i % 2] for i in range(4100)]
+shout("".join(json.dumps(answer) + chr(10) for answer in said).encode())
 """,
-    "writes what cannot be read": """
-import os
-for place in range(3, 64):
-    try: os.write(place, (2**62).to_bytes(8, 'big') + b'[' * 10**6)
-    except OSError: pass
-""",
-    "sends a pickle": """
-import os, pickle
+    "writes what cannot be read": SHOUT + "shout(b'[' * 10**6)\n",
+    "sends a pickle": f"""{SHOUT}
+import pickle
 class Bomb:
     def __reduce__(self): return os.system, ("touch bombed",)
-for place in range(3, 64):
-    said = pickle.dumps(Bomb())
-    try: os.write(place, len(said).to_bytes(8, 'big') + said)
-    except OSError: pass
+shout(pickle.dumps(Bomb()))
 """,
     "reaches for the caller": """
 import sys
@@ -118,8 +116,7 @@ def test_an_attack_gains_nothing(attack, isolation, tmp_path, monkeypatch):
     began = time.monotonic()
     found = verdict(source, answer_task(seconds=20), isolation)
     assert (found.points, found.check in ("run", "rng", "privacy", "distribution")) == (0, True)
-    if attack == "lies by a subclass":
-        assert "answer returned a Truth; return numbers" in found.sentence
+    assert ("a Truth; return numbers" in found.sentence) is (attack == "lies by a subclass")
     assert time.monotonic() - began < 90
     assert not list(tmp_path.iterdir())
     # The judge is what it was.
@@ -159,12 +156,10 @@ subprocess.Popen([sys.executable, "-c", "import time; 'graded-orphan'; time.slee
 
 
 def is_orphan(path):
-    try:
-        return (
-            path.read_bytes().count(b"graded-orphan") == 1 and b"sys.path" not in path.read_bytes()
-        )
-    except OSError:
-        return False
+    with suppress(OSError):
+        said = path.read_bytes()
+        return said.count(b"graded-orphan") == 1 and b"sys.path" not in said
+    return False
 
 
 LOOKS = """
@@ -264,96 +259,59 @@ def test_isolation_is_said_and_refused_where_it_is_not_there(monkeypatch):
 
 # One mechanism
 
-SUBMISSION = """
-import os, sys, time
+SUBMISSION = f"""{SHOUT}
+import copy, sys, time
 from dataclasses import dataclass
 import numpy as np
-
 calls = []
-
 def noisy(data, *, rng):
     return data + rng.laplace()
-
 def copies(data, *, rng):
-    import copy
     return data + copy.deepcopy(rng).laplace()
-
 def tells(data):
     return data
-
 def remembers(data):
     calls.append(data)
     return calls[0]
-
 def patches(data):
     import dpnotes.audit as audit
     audit._lower_bound._log_ratio_bound = audit._lower_bound._choose_event = None
     audit.epsilon_lower_bound = lambda *a, **k: 0.0
     return data
-
 def raises(data):
-    raise ValueError(f"saw {data}")
-
+    raise ValueError(data)
 def stops(data):
     sys.exit(data)
-
 def interrupts(data):
     raise KeyboardInterrupt
-
 def ends(data):
     os._exit(0)
-
 def sleeps(data):
     time.sleep(60)
-
 def prints(data):
     print("(" * 100_000, flush=True)
     os.write(1, b"0" * 100)
     input() if data else None
     return data
-
 @dataclass
 class Answer:
     value: float
-
 def dresses(data):
     return Answer(float(data))
-
 class Lie(float):
     __float__ = lambda self: 0.0
-
 def lies(data):
     return Lie(data)
-
 def digits(data):
     return 16**20_000
-
 def forges(data):
-    for number in range(3, 20):
-        try:
-            os.write(number, bytes([255] * 8) + b"x" * 100)
-        except OSError:
-            pass
+    shout(bytes([255] * 8) + b"x" * 100)
     return data
-
 def speaks(data):
-    for number in range(3, 20):
-        try:
-            os.write(number, (2).to_bytes(8, "big") + b"17")
-        except OSError:
-            pass
+    shout(b"17\\n")
     return data
-
 def opens(data):
-    found = []
-    for number in range(3, 64):
-        try:
-            os.fstat(number)
-        except OSError:
-            continue
-        found.append(number)
-    return len(found)
-
+    return sum(os.path.exists("/dev/fd/" + str(number)) for number in range(3, 64))
 def leaves_a_child(data):
     child = os.fork()
     if child == 0:
@@ -415,7 +373,7 @@ def test_what_a_process_does_to_itself_harms_no_judge(submission, name):
         ("digits", "cannot be read"),
         ("forges", "cannot be read|ended"),
         ("speaks", "cannot be read"),
-        ("absent", "cannot be loaded, AttributeError"),
+        ("absent", "cannot be loaded, KeyError"),
     ],
 )
 def test_a_process_without_an_output_gets_no_bound(submission, name, message):
@@ -441,13 +399,10 @@ def test_a_process_may_be_made_anew_for_each_call(submission):
             mechanism(0)
 
 
-def test_a_dataclass_leaves_its_process_as_what_it_stores(submission):
+def test_a_dataclass_and_an_exception_leave_their_process_as_what_they_store(submission):
     with in_a_process(submission("dresses")) as mechanism:
         assert mechanism(3) == {"Answer": {"value": 3.0}}
-
-
-def test_an_exception_leaves_its_process_as_its_type_message_and_arguments(submission):
-    seen = pytest.raises(MechanismRaised, match=r"'ValueError', 'saw 1', .*saw 1")
+    seen = pytest.raises(MechanismRaised, match=r"'ValueError', '1', '\(1,\)'")
     with in_a_process(submission("raises")) as mechanism, seen:
         mechanism(1)
 
@@ -498,18 +453,15 @@ def test_a_function_of_a_notebook_runs_in_a_process():
         (print, {"seconds": 0}, ValueError, "seconds must be a positive number, got 0"),
         (print, {"seconds": "1"}, TypeError, "seconds must be a positive number, got str"),
         (print, {"fresh": 1}, TypeError, "fresh must be a boolean, got int"),
+        (print, {"fresh": True}, NotImplementedError, "need a system that can fork"),
         ((n for n in ()).__next__, {}, TypeError, "must be importable by name, or cloudpickle"),
     ],
 )
-def test_a_process_that_could_not_start_is_refused(mechanism, options, error, message):
+def test_a_process_that_could_not_start_is_refused(mechanism, options, error, message, monkeypatch):
+    if options.get("fresh") is True:
+        monkeypatch.delattr(_sandbox.os, "fork")
     with pytest.raises(error, match=message), in_a_process(mechanism, **options):
         pass
-
-
-def test_fresh_processes_are_refused_where_none_can_fork(monkeypatch):
-    monkeypatch.delattr(_sandbox.os, "fork")
-    with pytest.raises(NotImplementedError, match="need a system that can fork"):
-        in_a_process(print, fresh=True).__enter__()
 
 
 # What is said
@@ -528,18 +480,15 @@ class CallsItselfText(str, metaclass=CalledFloat):
 
 
 def read_output(text):
-    [(kind, said)] = read_message(f'[["returned", {text}]]'.encode())
+    kind, said = read_answer(f'["returned", {text}]'.encode())
     return said if kind == "returned" else pytest.fail(kind)
 
 
 @pytest.mark.parametrize(
     "output",
     [
-        *(None, True, 0, -(2**70), 1.5, -0.0, math.inf, 1 - 2j, "text \ud800", b"\x00\xff"),
-        *((), [1, (2,)], {1, (2,)}, frozenset([2.0]), {"a": 1, (1, 2): [None]}),
-        *(np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("a"), np.longdouble(1) / 3),
-        *(np.datetime64("2026-01-01"), np.arange(6).reshape(2, 3), np.zeros((0, 3)), np.array(1j)),
-        *(np.array(["a", "bc"]), np.array([[None, "a"]]), np.ones(3) < 0),
+        *(None, True, 0, -(2**70), 1.5, -0.0, np.inf, "text \ud800", (), [1, (2,)]),
+        *({"a": 1, (1, 2): [None]}, np.arange(6).reshape(2, 3), np.zeros((0, 3)), np.ones(3) < 0),
     ],
     ids=repr,
 )
@@ -549,65 +498,59 @@ def test_an_output_arrives_as_it_was(output):
     assert repr(arrived) == repr(output)
 
 
-def test_a_number_that_is_none_keeps_its_bits_on_the_way():
-    nan = np.array([0x7FF8000000000123], np.uint64).view(float)
-    arrived = read_output(json.dumps(write_output(nan[0].item())))
-    assert np.array([arrived]).tobytes() == nan.tobytes()
+def test_numbers_of_numpy_arrive_as_wide_as_they_get():
+    output = [np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("a"), np.array(["a", "bc"])]
+    arrived = read_output(json.dumps(write_output(output)))
+    assert arrived == [float(np.float32(0.1)), -3, True, "a", ["a", "bc"]]
+    assert read_output(json.dumps(write_output(np.uint8([1])))) - 2 == -1
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         *(
             "",
             "{}",
+            "[",
             "[]",
+            "17",
             "[[]]",
-            '["eval"]',
-            '["module", "os"]',
-            '["bytes", "0"]',
-            '["set", true]x',
+            '[1, "x"]',
+            '["raised", 1]',
+            '["returned"]',
+            "9" * 5000,
         ),
-        *('["set", ["list"]]', '["dict", 1]', "[" * 10**5, '["float", "00"]', "1" * 5000),
-        *('["array", "|O", [1], "00"]', '["array", "<f8", [2], "0000000000000000"]'),
-        *('["array", "|b1", [1], "02"]', '["array", "<U1", [1], "ffffffff"]'),
-        *('["array", "<f8", [-1], "0000000000000000"]', '["array", "<f8", ["a"], ""]'),
-        *('["scalar", "|V8", [], "0000000000000000"]', '["array", "<f8", [100000000, 0], ""]'),
-        *('["objects", [2], 1]', '["objects", [3], null]', '["array", "<f3", [1], "000000"]'),
+        *(f'["returned", {"[" * depth}{"]" * depth}]' for depth in (1, 10**5)),
+        *('["returned", ["set", true]]', '["returned", ["dict", 1]]', '["returned", 1]x'),
+        *('["returned", ["module", "os"]]', '["returned", ["dict", ["list"], ["list", 1]]]'),
+        *('["returned", ["array", [2], [1]]]', '["returned", ["array", [1], ["1"]]]'),
+        *('["returned", ["array", ["a"], [1]]]', '["returned", ["array", [100000000, 0], []]]'),
+        *('["returned", ["array", [1], 1]]', '["returned", ["array", [1], [[1]]]]'),
     ],
 )
-def test_a_message_that_is_no_output_is_an_end(said):
-    assert read_message(f'[["returned", {said}]]'.encode()) == [("ended", "")]
+def test_what_is_no_answer_is_an_end(answer):
+    assert read_answer(answer.encode()) == ("ended", [])
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{}", b"[", b"[[]]", b'[["returned"]]', b'[[1, "x"]]', b'[["raised", 1]]', b"[]"],
-)
-def test_a_message_that_is_none_is_an_end(content):
-    assert read_message(content) == [("ended", "")]
-
-
-@pytest.mark.parametrize("kind", ["dict", "set", "frozenset"])
-def test_keys_that_were_made_to_have_one_hash_are_refused(kind):
+def test_keys_that_were_made_to_have_one_hash_are_refused():
     """A table of them takes the square of their number, in the judge's own time."""
 
     def send(number, step):
         keys = [place * step for place in range(number)]
-        return json.dumps([kind, *([[key, None] for key in keys] if kind == "dict" else keys)])
+        return read_answer(json.dumps(["returned", write_output(dict.fromkeys(keys))]).encode())
 
     modulus = sys.hash_info.modulus
-    assert len(read_output(send(100, modulus))) == 100
-    assert read_message(f'[["returned", {send(101, modulus)}]]'.encode()) == [("ended", "")]
-    assert len(read_output(send(5_000, 1))) == 5_000
+    assert len(send(100, modulus)[1]) == 100
+    assert send(101, modulus) == ("ended", [])
+    assert len(send(5_000, 1)[1]) == 5_000
 
 
 @pytest.mark.parametrize(
     "output",
-    [np.zeros(1, "i4, f8"), np.ma.array([1.0]), [object()], print, CallsItselfText("a")],
+    [np.zeros(1, "i4, f8"), np.ma.array([1.0]), [object()], {1}, 1j, CallsItselfText("a")],
 )
 def test_what_cannot_leave_a_process_is_refused_by_name(output):
-    with pytest.raises(TypeError, match=r"^(ndarray|MaskedArray|object|builtin\w+|Calls\w+)$"):
+    with pytest.raises(TypeError, match=r"^(ndarray|MaskedArray|object|set|complex|Calls\w+)$"):
         write_output(output)
 
 
