@@ -1,15 +1,15 @@
-"""The book's data: real, found where you keep it, and verified every time it is loaded.
+"""The book's data sets: found where you keep them, and verified every time they are loaded.
 
-``load_*()`` looks in the folder named by ``DPNOTES_DATA``, then among the data that came with
-dpnotes, then in the user's cache. It never touches the network: what is absent is a
-`DatasetUnavailable` that names the one command to fetch it,
+``load_*()`` looks in the folder named by ``DPNOTES_DATA``, then in the data that came with dpnotes,
+then in the user's cache. Unless you pass ``download=True``, it never uses the network: if a data
+set is missing, it raises a `DatasetUnavailable` that names the one command to fetch it,
 
     python -m dpnotes.datasets NAME
 
-and ``python -m dpnotes.datasets`` alone shows what is there. Wherever a data set came from, its
-arrays are put into one order and compared with one SHA-256 (in ``data/datasets.toml``), so that
-every reader computes on the same bytes. Downloads come from the first mirror that serves the
-published file; no more bytes of it are stored than it should have.
+and ``python -m dpnotes.datasets`` alone shows what is there. Wherever the files came from, the
+arrays are put into one order and compared with the SHA-256 in ``data/datasets.toml``, so that all
+readers compute on the same bytes. A download comes from the first mirror that serves the published
+file, and is cut off where it grows larger than that file.
 """
 
 import argparse
@@ -69,7 +69,7 @@ class DatasetUnavailable(FileNotFoundError):  # noqa: N818
 
 
 class DatasetCorrupted(ValueError):  # noqa: N818
-    """A file bears the name of a data set and does not hold its bytes; it is never used."""
+    """A file has the name of a data set but not its content; it is never used."""
 
 
 class ImageData(NamedTuple):
@@ -95,14 +95,14 @@ def load_adult(split: str = "train", *, download: bool = False) -> "pd.DataFrame
     Parameters
     ----------
     split : {"train", "test", "all"}
-        The 32,561 training rows, the 16,281 test rows, or both in this order.
+        The 32,561 training rows, the 16,281 test rows, or both, in that order.
     download : bool
-        Whether to fetch the data where it is absent.
+        Whether to download the data if it is missing.
 
     Returns
     -------
     DataFrame
-        One row a person, 15 columns. A missing answer ("?" in the source) is NA; ``income`` is
+        One row per person, 15 columns. A missing answer ("?" in the source) is NA; ``income`` is
         True above 50,000 dollars a year.
 
     Raises
@@ -110,7 +110,7 @@ def load_adult(split: str = "train", *, download: bool = False) -> "pd.DataFrame
     ValueError
         If `split` is not one of the three.
     DatasetUnavailable, DatasetCorrupted
-        If the data is absent, or is not what its name says.
+        If the data is missing, or is not the published data.
 
     Notes
     -----
@@ -138,7 +138,7 @@ def load_mnist(*, download: bool = False) -> ImageData:
     Parameters
     ----------
     download : bool
-        Whether to fetch the data where it is absent (11 MB).
+        Whether to download the data if it is missing (11 MB).
 
     Returns
     -------
@@ -148,7 +148,7 @@ def load_mnist(*, download: bool = False) -> ImageData:
     Raises
     ------
     DatasetUnavailable, DatasetCorrupted
-        If the data is absent, or is not what its name says.
+        If the data is missing, or is not the published data.
 
     Notes
     -----
@@ -174,7 +174,7 @@ def load_cifar10(classes: Iterable[int] | None = None, *, download: bool = False
     classes : iterable of int, optional
         Labels to keep, for instance ``(0, 7)`` for airplanes and horses. All ten by default.
     download : bool
-        Whether to fetch the data where it is absent (170 MB).
+        Whether to download the data if it is missing (170 MB).
 
     Returns
     -------
@@ -186,7 +186,7 @@ def load_cifar10(classes: Iterable[int] | None = None, *, download: bool = False
     ValueError, TypeError
         If `classes` is empty or holds anything but integers from 0 to 9.
     DatasetUnavailable, DatasetCorrupted
-        If the data is absent, or is not what its name says.
+        If the data is missing, or is not the published data.
 
     Notes
     -----
@@ -226,7 +226,7 @@ def load_pate_votes(name: str, *, download: bool = False) -> np.ndarray:
         ``"mnist_student_query_indices"``: the 100 images that the 2017 student asked about.
         ``"mnist_250_student_labels_lap_20"``: noisy labels (9000,), Laplace scale 20.
     download : bool
-        Whether to fetch the data where it is absent.
+        Whether to download the data if it is missing.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def load_pate_votes(name: str, *, download: bool = False) -> np.ndarray:
     ValueError
         If there is no such `name`.
     DatasetUnavailable, DatasetCorrupted
-        If the data is absent, or is not what its name says.
+        If the data is missing, or is not the published data.
 
     Notes
     -----
@@ -261,13 +261,13 @@ def load_results(name: str) -> dict[str, Any]:
     ----------
     name : str
         The experiment's name, as in ``data/results/NAME.jsonl`` (or ``.json``, a whole document).
-        ``NAME-1.jsonl`` and so on, which several machines measured, are joined with it.
+        Files ``NAME-1.jsonl`` and so on, measured on several machines, are joined with it.
 
     Returns
     -------
     dict
-        What all units share ("experiment", "cut", "data", ...), the "units" in a list, each with
-        its "setup" and "provenance", and their "records" in one, where units have records.
+        What all units share ("experiment", "cut", "data", ...); a list of the "units", each with
+        its "setup" and "provenance"; and, where units have records, one list of all "records".
 
     Raises
     ------
@@ -317,7 +317,7 @@ def _gather(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def locate(name: str) -> Path | None:
-    """Say where a data set lies, without reading it.
+    """Return where a data set is stored, without reading it.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def locate(name: str) -> Path | None:
     Returns
     -------
     Path or None
-        The folder searched first among those that hold it, None where a part of it is absent.
+        The first folder searched that holds it, or None if a part of it is missing.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def _find(name: str, part: str) -> Path | None:
 
 
 def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
-    """Read and verify `parts` of a data set, fetching it first if it is absent and may be."""
+    """Read and verify `parts` of a data set, downloading it first if that is allowed and needed."""
     check_flag("download", download)
     if download and locate(name) is None:
         _fetch(name)
@@ -372,7 +372,7 @@ def _load(name: str, parts: Iterable[str], *, download: bool) -> dict[str, Any]:
 
 
 def _read(name: str, part: str) -> np.ndarray | bytes:
-    """Read one part of a data set from where it lies, and verify it."""
+    """Read one part of a data set from where it is stored, and verify it."""
     path = _find(name, part)
     if path is None:
         raise DatasetUnavailable(
@@ -431,7 +431,7 @@ def _parse_adult(content: bytes) -> "pd.DataFrame":
 
 
 def _fetch(name: str) -> None:
-    """Fetch the files of a data set, make its parts of them, verify these and store them."""
+    """Download the files of a data set, extract its parts, and verify and store them."""
     entry, folder = _catalogue()[name], _cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -488,7 +488,7 @@ def _download(file: str, source: dict[str, Any], folder: Path) -> Path:
 
 
 def _transfer(url: str, path: str, mirror: object, *, at_most: int) -> None:
-    """Write what a mirror sends, and not a byte beyond the size of the file."""
+    """Write what a mirror sends, but not one byte beyond the size of the file."""
     import pooch
 
     class Bounded(io.FileIO):
@@ -521,7 +521,7 @@ def _store(name: str, content: dict[str, Any], folder: Path) -> None:
 def _read_members(path: Path, source: dict[str, Any]) -> dict[str, bytes]:
     """Return the known files of an archive whose own hash is not known, each of them verified.
 
-    Whatever else it holds is passed over, and only so much of it.
+    Other files in it are skipped, up to a limit on what it may unpack to.
     """
     known, content, left = source["members"], {}, source["unpacked_at_most"]
     with tarfile.open(path, "r|gz") as archive:
@@ -608,7 +608,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 after a message to stderr when the data could not be had.
+        0, or 1 after a message to stderr if the data could not be loaded.
 
     Examples
     --------
