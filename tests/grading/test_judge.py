@@ -177,6 +177,7 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
         (TABLE, "[[.7, .3]]", "its shape is (1, 2), and (2, 2) is asked for"),
         (np.linalg.inv(TABLE), HALVES, "not right"),
         (np.eye(2), "[np.array([1, 0]), [0, 1]]", "Passed"),
+        (np.eye(2), "[[1], [0, 1]]", "not right"),
         (("yes", 1 / 3), "('yes', 0.33333333333)", "Passed"),
         (("yes", 1 / 3), "('yes', '0.3333333333333333')", "not right"),
         (["a", 2.0], "['a', True]", "not right"),
