@@ -269,14 +269,25 @@ def student_t(degrees: int, rng: np.random.Generator) -> Fraction:
 
 def laplace(rng: np.random.Generator) -> Fraction:
     """Draw a standard Laplace variable, from a logarithm with 60 digits."""
+    return _either_sign(Fraction(_exponential(rng)), rng)
+
+
+def pareto(degrees: int, rng: np.random.Generator) -> Fraction:
+    """Draw a variable of density degrees / 2 * (1 + |y|)^(-degrees - 1), with 60 digits."""
+    with localcontext(Context(prec=60)):
+        size = (_exponential(rng) / degrees).exp() - 1
+    return _either_sign(Fraction(size), rng)
+
+
+def _exponential(rng: np.random.Generator) -> Decimal:
+    """Draw a standard exponential variable, from a logarithm with 60 digits."""
     # A number below 2^128 has too few digits, so it is redrawn on a scale 2^128 times finer. The
     # noise is therefore unbounded, and keeps its distribution however small delta is.
     below, drawn = 2 << _BITS, _whole_number(rng)
     while drawn < 2**128:
         below, drawn = below * 2**128, _whole_number(rng)
     with localcontext(Context(prec=60)):
-        size = -(Decimal(2 * drawn + 1) / below).ln()
-    return _either_sign(Fraction(size), rng)
+        return -(Decimal(2 * drawn + 1) / below).ln()
 
 
 def _whole_number(rng: np.random.Generator, times: int = 1) -> int:

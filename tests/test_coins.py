@@ -24,6 +24,7 @@ from dpnotes._coins import (
     flip_either,
     laplace,
     lie_probability,
+    pareto,
     student_t,
 )
 
@@ -568,6 +569,14 @@ def test_student_t_noise_has_its_distribution(degrees):
     rng = np.random.default_rng(degrees)
     drawn = np.array([float(student_t(degrees, rng)) for _ in range(1500)])
     assert stats.kstest(math.sqrt(degrees) * drawn, stats.t(degrees).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("degrees", [1, 7, 300])
+def test_pareto_noise_has_its_distribution(degrees):
+    rng = np.random.default_rng(degrees)
+    drawn = np.array([float(pareto(degrees, rng)) for _ in range(1500)])
+    assert stats.kstest(abs(drawn), stats.lomax(degrees).cdf).pvalue > 1e-4
+    assert abs(np.mean(drawn > 0) - 0.5) < 0.06
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])

@@ -92,7 +92,7 @@ def release_auc(
     delta : float
         The largest probability with which the loss may exceed epsilon. The release reports how much
         of it was spent: 0, unless the noise is Laplace noise.
-    noise : {"auto", "cauchy", "student-t", "laplace"}
+    noise : {"auto", "cauchy", "student-t", "pareto", "laplace"}
         The family of the noise. "auto" chooses the one with the smallest error, as `choose_noise`
         does; "laplace" needs a delta above 0.
     calibration : {"exact", "nissim"}
