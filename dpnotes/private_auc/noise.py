@@ -37,7 +37,7 @@ DEGREES = (1, 2, 3, 4, 5)
 PARETO_DEGREES = (20, 50, 200)
 
 # Larger epsilons get the noise of this one: its scale, e^-32 smooth sensitivities, is negligible
-# and does not underflow.
+# and does not underflow. (Pareto noise of many degrees gets there later.)
 _LARGEST_EPSILON = 64.0
 # Larger epsilons count as this one: the noise is far below the grid of the results, and nothing
 # overflows.
@@ -409,9 +409,12 @@ class MetricNoise:
         if self.family == "laplace":
             epsilon = _less(min(self.epsilon, _NOISELESS_EPSILON), 1 - math.log(self.delta))
             return _laplace_change(epsilon, self.delta, rate)
+        if self.family == "pareto":
+            largest = _LARGEST_EPSILON * (self.degrees + 1) / 2
+            epsilon = _less(min(self.epsilon, largest), self.degrees)
+            return _pareto_change(epsilon, self.degrees, rate)
         epsilon = _less(min(self.epsilon, _LARGEST_EPSILON), self.degrees)
-        change = _pareto_change if self.family == "pareto" else _student_t_change
-        return change(epsilon, self.degrees, rate)
+        return _student_t_change(epsilon, self.degrees, rate)
 
     def scale(self, size: int) -> float:
         """Return the scale of the noise for a class of `size` records.
