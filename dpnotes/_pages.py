@@ -2,12 +2,15 @@
 
 import numpy as np
 
-# myst_nb reads outputs of this MIME type as glue. Neither it nor JupyterLab displays them.
+# myst_nb takes an output with this prefix as glue and leaves it out of the page. JupyterLab and a
+# console show its plain text.
 _PREFIX = "application/papermill.record/"
 
 
 def keep(**numbers: object) -> None:
     """Store numbers for the prose, which shows them before a mark such as ``<!-- share:.1f -->``.
+
+    Whoever runs the cell sees them, too; the page leaves them out.
 
     Parameters
     ----------
@@ -18,7 +21,8 @@ def keep(**numbers: object) -> None:
     from IPython.display import display
 
     for name, value in numbers.items():
-        data = {f"{_PREFIX}text/plain": repr(_plain(name, value))}
+        stored = repr(_plain(name, value))
+        data = {f"{_PREFIX}text/plain": stored, "text/plain": f"{name} = {stored}"}
         metadata = {"scrapbook": {"name": name, "mime_prefix": _PREFIX}}
         display(data, metadata=metadata, raw=True)
 

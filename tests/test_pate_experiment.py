@@ -384,10 +384,7 @@ def test_the_committed_results_have_the_costs_of_their_settings():
     assert len(results["records"]) == experiment.SEEDS * len(SETTINGS)
     costs = {setting.name: fixed_cost(setting) for setting in SETTINGS}
     for record in results["records"]:
-        epsilon = costs[record["setting"]]
-        # What was recorded of LNMax is an older bound, which holds and is larger.
-        older = record["mechanism"] == "lnmax" and record["epsilon"] > epsilon
-        assert older or record["epsilon"] == epsilon
+        assert record["epsilon"] == costs[record["setting"]]
         assert (record["epsilon_data_dependent"] is None) == (record["epsilon"] is None)
 
 

@@ -97,7 +97,7 @@ def link(app, doctree, docname):
                 row["ids"] += [f"check-{label}"] if label else []
     for node in doctree.findall(nodes.Admonition):
         label, kind = node.get("label"), node.get("realtype")
-        if label and kind in ledger.STATED:
+        if label and kind in ledger.STATED and kind != "definition":
             to = f"{app.builder.get_relative_uri(docname, ledger.PAGE)}#check-{label}"
             words = f"How this {kind} is checked"
             reference = nodes.reference("", words, internal=True, refuri=to)
