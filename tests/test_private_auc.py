@@ -611,9 +611,7 @@ def test_with_a_guess_no_family_has_a_smaller_error_there(epsilon, guess):
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("epsilon", [0.03, 0.1, 1.0, 10.0])
-def test_without_a_guess_the_error_is_at_most_a_sixth_above_that_of_a_right_guess(
-    metric, epsilon
-):
+def test_without_a_guess_the_error_is_at_most_a_sixth_above_that_of_a_right_guess(metric, epsilon):
     for n in (1000, 10**5, 10**6):
         chosen = choose_noise(n, epsilon, metric=metric)
         for size in np.unique(np.geomspace(1, n // 2, 25).astype(int)).tolist():
