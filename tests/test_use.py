@@ -119,7 +119,7 @@ def test_the_course_leads_to_every_core_page_and_says_its_minutes():
     weeks = re.findall(r"^\| \d+ \| \[[^]]+\]\((\w+\.ipynb)\) \| (\d+) \|", course, re.M)
     listed = re.findall(r"^\| \[[^]]+\]\((\w+\.ipynb)\) \|", chapters, re.M)
     assert [name for name, _ in weeks] == listed
-    core = {page.name: measure.measure(page.cells).minutes for page in lint.pages() if page.is_core}
+    core = {page.name: measure.count_minutes(page.cells) for page in lint.pages() if page.is_core}
     assert {name: int(minutes) for name, minutes in weeks} == core
 
 

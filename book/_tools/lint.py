@@ -11,7 +11,6 @@ Markdown page is one cell. What nbval and ruff find in a notebook is left to the
 import argparse
 import re
 import sys
-import unicodedata
 from dataclasses import dataclass, field
 
 import ledger
@@ -27,7 +26,7 @@ ROOT = refresh.ROOT
 
 # What every core page has; the sources come last, in a cell of their own.
 SECTIONS = ["Takeaways", "Exercises", "Sources"]
-MOST_MINUTES, MOST_LINES = 45, 180
+MOST_MINUTES = 45
 BACK_MATTER = {"field.ipynb", "how_fast.ipynb", "security.ipynb"}
 
 # Roles, and fenced directives with prose inside, which JupyterLab shows only with colons.
@@ -35,15 +34,10 @@ FOR_THE_SITE = re.compile(
     r"(?<![`\\])\{[a-z]+(?::[a-z]+)?\}`[^`]+`|^ *`{3,}\{(?!code|math|raw)([^}]+)\}", re.M
 )
 
-SOURCE = re.compile(r"\bthe sources?\b(?!\s+code\b)|\bour source\b|\bits source\b", re.I)
-PICTURE = re.compile(r'class="interactive"|!\[|<svg\b|<img\b|\{(?:figure|image)\}')
 # A function of a cell, up to the next line that begins outside of it.
 FUNCTION = re.compile(r"^def (\w+)\(.*?(?=^[^\s)]|\Z)", re.M | re.S)
 DRAWS = re.compile(r"\b(?:figure|plot|subplot_mosaic|subplots)\(")
 AXES_OFF = re.compile(r"set_axis_off\(|\baxis\(['\"]off")
-GLOSSARY = re.compile(r"^(`{3,}|:{3,})\{glossary\}\n(.*?)^\1[ \t]*$", re.M | re.S)
-TERM = re.compile(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`")
-GLOSSARY_LINK = re.compile(r"\(<?(?:\.\./)*glossary\.md#term-([^\s)>]+)")
 
 
 @dataclass
@@ -119,21 +113,9 @@ def sections(page):
 
 
 def readable(page):
-    """A core page can be read in one sitting, and begins with an idea rather than with code."""
-    if not page.is_core:
-        return
-    found = measure.measure(page.cells)
-    if found.exact > MOST_MINUTES:
-        yield 1, 1, f"takes {found.exact:.0f} minutes, more than {MOST_MINUTES}"
-    if found.lines > MOST_LINES:
-        yield 1, 1, f"shows {found.lines} lines of code, more than {MOST_LINES}"
-    for number, cell in enumerate(page.cells, start=1):
-        if cell["cell_type"] == "code" and measure.visible_lines(cell):
-            yield number, 1, "shows code before the first picture"
-        if _has_figure(cell) or PICTURE.search(cell["source"]):
-            break
-    for number, line, match in page.find(lambda text: marks.find(SOURCE, prose.mask(text))):
-        yield number, line, f"speaks of {match.group()!r}: teach the subject"
+    """A core page can be read in one sitting."""
+    if page.is_core and (minutes := measure.count_minutes(page.cells)) > MOST_MINUTES:
+        yield 1, 1, f"takes {minutes} minutes, more than {MOST_MINUTES}"
 
 
 def refreshed(page):
@@ -223,38 +205,6 @@ def stale_notebooks():
             yield f"{path.relative_to(ROOT).as_posix()}: stale: {reason}; run `make refresh`"
 
 
-def used_glossary_terms(pages):
-    """Every term of the glossary is linked from another page, and every link has its term."""
-    for language in (False, True):
-        mine = [page for page in pages if page.name.startswith("zh/") == language]
-        terms = [(page, *term) for page in mine for term in glossary_terms(page.text())]
-        known = {_anchor(term) for _, _, term in terms}
-        for page in mine:
-            for number, line, match in page.find(lambda text: marks.find(GLOSSARY_LINK, text)):
-                if known and match[1] not in known:
-                    yield _problem(page, number, line, f"the glossary has no {match[1]}")
-        # The Chinese pages are an excerpt of the book, which has no use for some of its terms.
-        for page, line, term in [] if language else terms:
-            others = "\n".join(other.text() for other in mine if other is not page)
-            used = {match.lower() for match in TERM.findall(others)}
-            if term.lower() not in used and f"#term-{_anchor(term)}" not in others:
-                yield _problem(page, 1, line, f"no other page links to {term!r}")
-
-
-def _anchor(term):
-    # As the site makes it: letters lose their accents, and the rest becomes hyphens.
-    plain = unicodedata.normalize("NFKD", term).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-")
-
-
-def glossary_terms(text):
-    """Yield the terms that ``{glossary}`` blocks define, each as ``(line, term)``."""
-    for block in GLOSSARY.finditer(text):
-        for line, term in enumerate(block[2].splitlines(), marks.line_of(text, block.start(2))):
-            if re.match(r"[^\s:%]", term):
-                yield line, term.strip()
-
-
 def complete_contents(root=ROOT):
     """What the table of contents lists exists, and every page is in it."""
     listed = set(ledger.contents(root))
@@ -298,8 +248,8 @@ def check_page(page):
 def check():
     """Return every problem of the book."""
     book = pages()
-    found = [*stale_notebooks(), *complete_contents(), *used_glossary_terms(book)]
-    return [*found, *(problem for page in book for problem in check_page(page))]
+    found = [problem for page in book for problem in check_page(page)]
+    return [*stale_notebooks(), *complete_contents(), *found]
 
 
 def main():

@@ -6,8 +6,6 @@ what opens on demand (``:class: dropdown``) do not count.
 
 import math
 import re
-from dataclasses import dataclass
-from itertools import takewhile
 
 import prose
 
@@ -24,26 +22,8 @@ NO_WORDS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Measure:
-    """The words and the lines of code that a page asks its reader to read."""
-
-    words: int
-    lines: int
-
-    @property
-    def minutes(self):
-        """Minutes of reading, rounded up to five."""
-        return 5 * math.ceil(self.exact / 5)
-
-    @property
-    def exact(self):
-        """Minutes of reading."""
-        return self.words / WORDS_A_MINUTE + self.lines / LINES_A_MINUTE
-
-
-def measure(cells):
-    """Measure the cells of a page."""
+def count_minutes(cells):
+    """Return the minutes that the cells of a page take to read, rounded up to five."""
     words, lines, skipped = 0, 0, 0
     for cell in cells:
         if cell["cell_type"] == "code" and not skipped:
@@ -51,7 +31,7 @@ def measure(cells):
         if cell["cell_type"] != "markdown":
             continue
         counted = []
-        for line in _without_dropdowns(cell["source"]):
+        for line in [line for line, folded in prose.unfence(cell["source"]) if not folded]:
             heading = HEADING.match(line)
             # A section ends at the next heading of its level.
             if heading and not 0 < skipped < len(heading["marks"]):
@@ -59,7 +39,7 @@ def measure(cells):
                 skipped = len(heading["marks"]) if optional else 0
             counted += [] if skipped else [line]
         words += _count_words("\n".join(counted))
-    return Measure(words, lines)
+    return 5 * math.ceil((words / WORDS_A_MINUTE + lines / LINES_A_MINUTE) / 5)
 
 
 def visible_lines(cell):
@@ -67,22 +47,6 @@ def visible_lines(cell):
     if HIDDEN & set(cell["metadata"].get("tags", [])):
         return 0
     return sum(bool(line.strip()) for line in cell["source"].splitlines())
-
-
-def _without_dropdowns(source):
-    """Return the lines outside of directives that open on demand, and outside of code."""
-    lines, kept, fences = source.split("\n"), [], []
-    for number, line in enumerate(lines):
-        fence = prose.FENCE.match(line)
-        if fence and prose.closes(fence, fences):
-            fences.pop()
-        elif fence:
-            options = takewhile(prose.OPTION.match, lines[number + 1 :])
-            closed = fence["name"] in (None, "dropdown") or "dropdown" in "".join(options)
-            fences.append((fence["marks"], closed))
-        elif not any(closed for _, closed in fences):
-            kept.append("" if fences and prose.OPTION.match(line) else line)
-    return kept
 
 
 def _count_words(text):

@@ -145,27 +145,33 @@ def _blank_inline(match):
 
 
 def _mask_fences(text):
-    lines, open_fences, in_options = [], [], False
+    return "\n".join(line for line, _ in unfence(text))
+
+
+def unfence(text):
+    """Yield for each line what is prose of it, and whether that opens on demand."""
+    open_fences, in_options = [], False
     for line in text.split("\n"):
         fence = FENCE.match(line)
-        opaque = bool(open_fences) and open_fences[-1][1]
-        if fence and closes(fence, open_fences):
+        opaque = bool(open_fences) and open_fences[-1]["opaque"]
+        if fence and _closes(fence, open_fences):
             open_fences.pop()
             line, in_options = "", False
         elif fence and not opaque:
             name = fence["name"]
-            open_fences.append((fence["marks"], name is None or name in OPAQUE))
+            kind = {"opaque": name is None or name in OPAQUE, "folded": name == "dropdown"}
+            open_fences.append({"marks": fence["marks"], **kind})
             line, in_options = fence["rest"] if name else "", True
         elif opaque or (in_options and OPTION.match(line)):
+            open_fences[-1]["folded"] |= "dropdown" in line
             line = ""
         else:
             in_options = False
-        lines.append(line)
-    return "\n".join(lines)
+        yield line, any(each["folded"] for each in open_fences)
 
 
-def closes(fence, open_fences):
+def _closes(fence, open_fences):
     """Say whether a fence ends the directive that was opened last."""
     if not open_fences or fence["name"] or fence["rest"].strip():
         return False
-    return fence["marks"].startswith(open_fences[-1][0])
+    return fence["marks"].startswith(open_fences[-1]["marks"])

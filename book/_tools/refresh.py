@@ -232,7 +232,7 @@ def normalise(book, **ran):
 
 def numbers(cells):
     """Return the numbers that the prose of a page may show: those kept, and the reading time."""
-    return marks.kept(cells) | {marks.READING_TIME: measure.measure(cells).minutes}
+    return marks.kept(cells) | {marks.READING_TIME: measure.count_minutes(cells)}
 
 
 def write(path, book):
