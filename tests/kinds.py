@@ -194,6 +194,7 @@ KINDS = [
     ("nodes", 5, COUNT + values(101)),
     ("trials", 40, COUNT + values(3)),
     ("categories randomized_response.categories", 3, CATEGORIES),
+    ("pate.LNMax.cost.labels pate.LNMax.for_cost.labels", None, or_none(COUNT) + values(1)),
     ("negatives positives size", 9, SIZE),
     ("answers", None, or_none(SIZE) + values(10)),
     ("answered", None, values(True, [True, True], [], "all")),

@@ -335,10 +335,8 @@ class LNMax(_Mechanism):
         PrivacyCost
             It depends on no vote, and may be published.
         """
-        if labels is not None:
-            labels = check_integer("labels", labels, low=2)
         counts = super(LNMax, self).cost(queries, delta, answers=answers)
-        length = self.gamma * _RANGES.get(labels, _ANY_RANGE)
+        length = self.gamma * _range_of(labels)
         return min(counts, compose_bounded_range(length, queries, delta), key=float)
 
     def _cost(self, queries: int, delta: float) -> PrivacyCost:
@@ -377,7 +375,7 @@ class LNMax(_Mechanism):
 
     def _mu(self, queries: int, labels: int | None = None) -> float:
         # A range r weighs as much as Gaussian noise with a shift of r / 2.
-        return math.sqrt(queries) * self.gamma * _RANGES.get(labels, _ANY_RANGE) / 2
+        return math.sqrt(queries) * self.gamma * _range_of(labels) / 2
 
     def _rdp(self, table: np.ndarray, orders: np.ndarray, method: str) -> np.ndarray:
         return lnmax_rdp(table, self.gamma, orders, method=method)
@@ -718,6 +716,13 @@ def _least_noise(
         tolerance=_CLOSE,
     )
     return of_noise(noise)
+
+
+def _range_of(labels: int | None) -> float:
+    """Return how far apart the losses of LNMax lie at most, in units of gamma."""
+    if labels is None:
+        return _ANY_RANGE
+    return _RANGES.get(check_integer("labels", labels, low=2), _ANY_RANGE)
 
 
 def check_threshold(name: str, value: float) -> float:
