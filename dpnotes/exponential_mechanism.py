@@ -6,11 +6,12 @@ one person can change any utility. This costs at most epsilon, and nearly that f
 utilities. Where the sum of the weights does not depend on the data it costs half: for a single
 label it is randomized response, as in `dpnotes.label_privacy`.
 
-Its relatives are here as well. `permute_and_flip` is never worse at the same parameter. At the same
-cost it is better on some tables and worse on others, and many choices by it cost more than by
-`sample`. `release_median` is the mechanism on a public grid of answers. `above_threshold` is the
-sparse vector technique: it names the first of many counts that is large. The exact distribution of
-each output can be computed too, so that `dpnotes.audit` can check it.
+Its relatives are here as well. On average `permute_and_flip` is never worse at the same parameter
+(McKenna and Sheldon, 2020). At the same cost it is better on some tables and worse on others, and
+many choices by it cost more than by `sample`. `release_median` is the mechanism on a public grid
+of answers. `above_threshold` is the sparse vector technique: it names the first of many counts that
+is large. The exact distribution of each output can be computed too, so that `dpnotes.audit` can
+check it.
 """
 
 import math

@@ -56,8 +56,9 @@ def probabilities(epsilon: float, scheme: str = "optimized") -> tuple[float, flo
     epsilon : float
         The privacy cost of one report, positive and finite.
     scheme : {"optimized", "symmetric"}
-        "optimized" keeps a 1 half of the time and a 0 nearly always, which makes rare categories
-        as precise as they can be; "symmetric" flips both with the same probability.
+        "optimized" keeps a 1 half of the time and a 0 nearly always, so that no other p and q of
+        this cost estimate a rare category better; "symmetric" flips both with the same
+        probability.
 
     Returns
     -------

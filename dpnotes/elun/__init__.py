@@ -1,8 +1,8 @@
 """ELUN: train a model for the noise that privacy will add to its weights.
 
 Output perturbation fits a model, then adds noise to its weights (Chaudhuri, Monteleoni and Sarwate,
-2011). ELUN, the expected loss under noise, fits the weights that are best *after* the noise. Both
-are private for the same reason: an average of convex, rho-Lipschitz losses is convex and
+2011). ELUN, the expected loss under noise, fits the weights that are best on average *after* the
+noise. Both are private for the same reason: an average of convex, rho-Lipschitz losses is convex and
 rho-Lipschitz, so replacing one record moves the optimum by a bounded distance,
 
     ||w(D) - w(D')||_2 <= (2 / lambda) (rho / n + kappa),

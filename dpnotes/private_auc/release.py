@@ -97,8 +97,8 @@ def release_auc(
         does; "laplace" needs a delta above 0.
     calibration : {"exact", "nissim"}
         "exact" has nearly the smallest scale that the privacy loss allows at each class size: see
-        `MetricNoise`. "nissim" is the Cauchy noise of Boyd, Lantz and Page (2015), which is at
-        least six times wider.
+        `MetricNoise`. "nissim" is the Cauchy noise of Boyd, Lantz and Page (2015), which is
+        about six times as wide as exact Cauchy noise, or wider.
     ties : {"half", "pessimistic"}
         As in `auc`.
     guess : int, optional
