@@ -2,8 +2,8 @@
 
 Output perturbation fits a model, then adds noise to its weights (Chaudhuri, Monteleoni and Sarwate,
 2011). ELUN, the expected loss under noise, fits the weights that are best on average *after* the
-noise. Both are private for the same reason: an average of convex, rho-Lipschitz losses is convex and
-rho-Lipschitz, so replacing one record moves the optimum by a bounded distance,
+noise. Both are private for the same reason: an average of convex, rho-Lipschitz losses is convex
+and rho-Lipschitz, so replacing one record moves the optimum by a bounded distance,
 
     ||w(D) - w(D')||_2 <= (2 / lambda) (rho / n + kappa),
 
