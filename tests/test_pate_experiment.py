@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from argparse import Namespace
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from dpnotes.experiments.pate import (  # noqa: E402
     ask,
     costs,
     fixed_cost,
-    measure,
+    measure_unit,
     summarize,
 )
 
@@ -277,7 +278,10 @@ def test_a_student_sees_the_pool_the_answers_and_no_image_that_tests_it(small, m
         return np.tile(images.y_test[60:], (len(lessons), 1))
 
     monkeypatch.setattr(experiment, "train_students", learn)
-    records = measure(images, votes, FEW, 0)
+    chosen = Namespace(images=None, device="cpu", small=False, seeds=1)
+    [unit] = experiment.list_units(chosen)
+    monkeypatch.setattr(_run, "load_images", lambda name, path: images)
+    records = measure_unit(unit, chosen, votes)
     lessons, pool, tests = seen
     assert np.array_equal(pool, images.x_test[:60])
     assert np.array_equal(tests, images.x_test[60:])
@@ -304,7 +308,6 @@ def test_a_grid_is_measured_once_and_says_where_it_comes_from(copied):
     assert (about["number"], about["images_each"], sum(about["agreement"])) == (4, 50, 60)
     assert about["accuracy"]["lowest"] <= about["accuracy"]["mean"] <= about["accuracy"]["highest"]
     for unit in document["units"]:
-        assert unit["setup"]["votes_sha256"] == about["votes_sha256"]
         assert unit["setup"]["student"] == json.loads(json.dumps(asdict(GRID["STUDENT"])))
     assert run("--out", out, "--seeds", 2) == 0
     assert out.read_bytes() == before
@@ -370,7 +373,7 @@ def test_a_summary_is_a_mean_over_seeds_of_one_set_up(measured):
     document = read_document(measured / "results.jsonl")
     with pytest.raises(ValueError, match="document must hold 'private data' once a seed"):
         summarize({**document, "records": document["records"] * 2})
-    document["units"][1]["setup"]["votes_sha256"] = "0"
+    document["units"][1]["setup"]["delta"] = 0.1
     with pytest.raises(ValueError, match="document must hold units of one set-up"):
         summarize(document)
 

@@ -44,8 +44,8 @@ def learn(seed):
     return float(weights.detach().double().sum())
 
 
-def list_units(chosen, shared):
-    setup = {"epochs": chosen.epochs, "names": [*chosen.names]}
+def list_units(chosen):
+    setup = {"epochs": chosen.epochs}
     rows = [{"name": name} for name in chosen.names]
     return [Unit({"seed": seed}, setup, rows) for seed in range(min(5, chosen.seeds))]
 
@@ -75,7 +75,7 @@ TOY = sys.modules["dpnotes.experiments.toy"] = SimpleNamespace(
     __doc__="Learn a little.",
     DATA="waves",
     CUT="half",
-    LISTS=(("names", "name"),),
+    LISTS={"names": "name"},
     add_options=add_options,
     list_units=list_units,
     measure_unit=measure,
@@ -179,27 +179,29 @@ def test_a_number_that_is_none_is_not_written(out, monkeypatch):
 
 
 @pytest.mark.parametrize("length", [1, 100, -2, -1])
-def test_a_last_line_that_was_cut_off_is_measured_again(alone, out, capsys, length):
+def test_a_last_line_that_was_cut_off_is_measured_again(alone, out, length):
     *lines, last = alone.read_bytes().splitlines(keepends=True)
     out.parent.mkdir()
     out.write_bytes(b"".join(lines) + last[:length])
     assert run("--out", out) == 0
     assert measured(out) == measured(alone)
-    # One that lacks its end alone is kept, and ended.
-    assert ("cut off; its unit is measured again" in capsys.readouterr().err) == (length != -1)
-    assert out.read_bytes().endswith(last if length == -1 else b"\n")
 
 
 @pytest.mark.parametrize(
-    "damaged", [b"{", b"null", b"[1]", b"\xff\xfe", b'{"a": 1} {"a": 1}', b'{"experiment": "b"}']
+    ("damaged", "message"),
+    [
+        (b"{", "must hold a JSON object a line: Expecting property name"),
+        (b'{"a": 1} {"a": 1}', "must hold a JSON object a line: Expecting ',' delimiter: line 2 "),
+        (b"\xff\xfe", "must hold a JSON object a line: "),
+    ],
 )
-def test_a_damaged_line_is_refused_with_its_number(alone, out, capsys, damaged):
+def test_a_damaged_line_is_refused(alone, out, capsys, damaged, message):
     first, *lines = alone.read_bytes().splitlines(keepends=True)
     out.parent.mkdir()
     out.write_bytes(b"".join([first, damaged + b"\n", *lines]))
     before = out.read_bytes()
     assert run("--out", out) == 1
-    assert "results.jsonl, line 2: " in capsys.readouterr().err
+    assert f"results.jsonl {message}" in capsys.readouterr().err
     assert out.read_bytes() == before
 
 
@@ -221,10 +223,13 @@ def test_machines_measure_a_part_each_into_files_that_are_read_as_one(alone, out
         datasets.load_results("toy")
 
 
-def test_a_cut_is_never_mixed_with_the_whole(alone, capsys):
+def test_a_cut_is_never_mixed_with_the_whole_nor_two_experiments(alone, capsys, monkeypatch):
     before = alone.read_bytes()
     assert run("--small", "--out", alone) == 1
     assert "must have the 'cut' that is asked for, and has another" in capsys.readouterr().err
+    monkeypatch.setattr(TOY, "__name__", "dpnotes.experiments.other")
+    assert run("--out", alone) == 1
+    assert "must have the 'experiment' that is asked for" in capsys.readouterr().err
     assert alone.read_bytes() == before
 
 

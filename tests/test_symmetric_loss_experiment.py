@@ -1,7 +1,8 @@
 """The long experiment, on small grids and on noise that has the shape of images."""
 
 import math
-from dataclasses import replace
+from argparse import Namespace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -13,24 +14,20 @@ from long_runs import read_document, start  # noqa: E402
 from dpnotes import datasets, randomized_response, training  # noqa: E402
 from dpnotes.experiments import _digits, _run  # noqa: E402
 from dpnotes.experiments import symmetric_loss as experiment  # noqa: E402
+from dpnotes.experiments._run import Unit  # noqa: E402
 from dpnotes.experiments.symmetric_loss import (  # noqa: E402
     CORRECTED,
     LOSSES,
-    Plan,
     Run,
     list_runs,
     load_images,
-    measure,
+    measure_unit,
     summarize,
 )
 
 BRIEF = training.Schedule(epochs=2, batch_size=32, learning_rate=0.01, evaluate_after=(1, 2))
-PLAN = Plan(
-    *("cifar10", "patches", BRIEF),
-    losses=("barrier hinge", "hinge", CORRECTED),
-    epsilons=(1.0, None),
-    seeds=2,
-)
+NAMES = ("barrier hinge", "hinge", CORRECTED)
+RUNS = list_runs(NAMES, epsilons=(1.0, None))
 
 
 def noise(n=64, *, tests=40, side=32, channels=3):
@@ -48,8 +45,13 @@ def run(*words):
     return start("symmetric_loss", *words)
 
 
-def runs_of(plan):
-    return list_runs(plan.losses, plan.objectives, plan.epsilons)
+def measure(images, runs, *, network="patches", schedule=BRIEF):
+    """Measure runs on images that are given."""
+    key = {"data": "cifar10", "network": network, "seed": 0}
+    unit = Unit(key, asdict(schedule), [run._asdict() for run in runs])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "load_images", lambda data, path: images)
+        return measure_unit(unit, Namespace(images=None, device="cpu"), None)
 
 
 def run_of(row):
@@ -63,8 +65,8 @@ def test_runs_with_one_risk_are_neighbours_and_the_corrected_one_has_no_objectiv
     runs = list_runs(["hinge", CORRECTED], ["ber", "auc"], [0.5, None])
     kinds = [("hinge", "ber"), ("hinge", "auc"), (CORRECTED, "mean")]
     assert runs == [Run(*kind, epsilon) for kind in kinds for epsilon in (0.5, None)]
-    for plan in (*experiment.WHOLE, *experiment.SMALL):
-        assert plan.schedule.evaluate_after[-1] == plan.schedule.epochs
+    for _, _, schedule, *_ in (*experiment.WHOLE, *experiment.SMALL):
+        assert schedule.evaluate_after[-1] == schedule.epochs
 
 
 def test_the_corrected_loss_knows_the_rate_of_lies():
@@ -118,9 +120,9 @@ def test_labels_lie_as_the_exponential_mechanism_makes_them():
 @pytest.mark.parametrize("channels", [1, 3], ids=["digits", "colour"])
 def test_every_network_measures_every_run(network, channels):
     images = noise(32, tests=10, side=32 if channels == 3 else 28, channels=channels)
-    plan = PLAN._replace(network=network, losses=("hinge", CORRECTED), objectives=("auc",))
-    rows = measure(plan, 0, images, runs_of(plan))
-    assert [run_of(row) for row in rows] == runs_of(plan)
+    runs = list_runs(("hinge", CORRECTED), ("auc",), (1.0, None))
+    rows = measure(images, runs, network=network)
+    assert [run_of(row) for row in rows] == runs
     for row in rows:
         for metric in ("accuracy", "median_accuracy", "ber", "auc"):
             assert len(row[metric]) == 2
@@ -129,8 +131,8 @@ def test_every_network_measures_every_run(network, channels):
 
 
 def test_brightness_is_learnt_from_true_labels():
-    longer = PLAN._replace(schedule=replace(BRIEF, epochs=20), epsilons=(None,))
-    for row in measure(longer, 0, noise(n=200), runs_of(longer)):
+    runs = list_runs(NAMES, epsilons=(None,))
+    for row in measure(noise(n=200), runs, schedule=replace(BRIEF, epochs=20)):
         assert row["auc"][-1] > 0.9, row
         assert row["median_accuracy"][-1] > 0.8, row
 
@@ -151,10 +153,11 @@ def test_metrics_are_those_of_their_definitions():
 # The file.
 
 
-def test_a_grid_is_measured_and_a_loss_that_is_added_alone(tmp_path, monkeypatch, capsys):
+def test_a_grid_is_measured_and_a_loss_that_is_added_alone(tmp_path, monkeypatch):
     out = tmp_path / "results.jsonl"
     monkeypatch.setattr(experiment, "load_images", lambda data, path: noise())
-    monkeypatch.setattr(experiment, "WHOLE", (PLAN, PLAN._replace(data="mnist", seeds=1)))
+    plans = [(data, "patches", BRIEF, RUNS, n) for data, n in (("cifar10", 2), ("mnist", 1))]
+    monkeypatch.setattr(experiment, "WHOLE", plans)
     assert run("--out", out) == 0
     units = read_document(out)["units"]
     where = [(unit["data"], unit["network"], unit["seed"]) for unit in units]
@@ -162,23 +165,21 @@ def test_a_grid_is_measured_and_a_loss_that_is_added_alone(tmp_path, monkeypatch
         (data, "patches", s) for data, s in (("cifar10", 0), ("cifar10", 1), ("mnist", 0))
     ]
     for unit in units:
-        assert unit["setup"]["losses"] == list(PLAN.losses)
-        assert [run_of(row) for row in unit["runs"]] == runs_of(PLAN)
-    assert "cifar10, patches, seed 1: epoch 2/2" in capsys.readouterr().err
+        assert unit["setup"]["losses"] == list(NAMES)
+        assert [run_of(row) for row in unit["runs"]] == RUNS
     monkeypatch.setitem(LOSSES, "half hinge", lambda z: LOSSES["hinge"](z) / 2)
-    wider = PLAN._replace(losses=(*PLAN.losses, "half hinge"))
-    monkeypatch.setattr(experiment, "WHOLE", (wider,))
+    wider = list_runs((*NAMES, "half hinge"), epsilons=(1.0, None))
+    monkeypatch.setattr(experiment, "WHOLE", [("cifar10", "patches", BRIEF, wider, 2)])
     assert run("--out", out, "--data", "cifar10") == 0
     units = read_document(out)["units"]
-    added = PLAN._replace(losses=("half hinge",))
     for unit in units[3:]:
         assert unit["setup"]["losses"] == ["half hinge"]
-        assert [run_of(row) for row in unit["runs"]] == runs_of(added)
+        assert [run_of(row) for row in unit["runs"]] == [r for r in wider if r not in RUNS]
     rows = summarize({"units": [unit for unit in units if unit["data"] == "cifar10"]}, "auc")
-    assert {run_of(row) for row in rows} == {*runs_of(wider)}
+    assert {run_of(row) for row in rows} == {*wider}
     assert {row["seeds"] for row in rows} == {2}
     # The added loss is trained as it would be among all others.
-    whole = {run_of(row): row["auc"] for row in measure(wider, 0, noise(), runs_of(wider))}
+    whole = {run_of(row): row["auc"] for row in measure(noise(), wider)}
     for row in units[3]["runs"]:
         np.testing.assert_allclose(row["auc"], whole[run_of(row)], atol=0.02)
 
@@ -232,6 +233,6 @@ def test_a_gpu_trains_in_bfloat16():
     words = ["--out", "x", "--networks", "cnn", "--seeds", "1"]
     for device, precision in (("cuda", "bfloat16"), ("cpu", "float32")):
         chosen = _run.make_parser(experiment).parse_args([*words, "--device", device])
-        units = experiment.list_units(chosen, {})
+        units = experiment.list_units(chosen)
         assert [unit.key["data"] for unit in units] == ["cifar10", "mnist"]
         assert {unit.setup["precision"] for unit in units} == {precision}

@@ -1,6 +1,7 @@
 """The experiment with ten classes, on a small grid and on noise that has the shape of images."""
 
-from dataclasses import replace
+from argparse import Namespace
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -12,25 +13,34 @@ from long_runs import read_document, start  # noqa: E402
 from dpnotes import datasets, randomized_response, training  # noqa: E402
 from dpnotes.experiments import _digits, _run  # noqa: E402
 from dpnotes.experiments import ten_classes as experiment  # noqa: E402
+from dpnotes.experiments._run import Unit  # noqa: E402
 from dpnotes.experiments.ten_classes import (  # noqa: E402
     CORRECTED,
     LOSSES,
-    Plan,
-    Run,
     choose,
-    list_runs,
-    measure,
+    measure_unit,
 )
 
 BRIEF = training.Schedule(epochs=2, batch_size=20, evaluate_after=(1, 2))
-PLAN = Plan(
-    BRIEF,
-    losses=("absolute error", "cross entropy", CORRECTED),
-    epsilons=(2.0, None),
-    learning_rates=(0.001, 0.01),
-    held_out=20,
-    seeds=2,
-)
+NAMES = ("absolute error", "cross entropy", CORRECTED)
+
+
+def list_runs(names=NAMES, rates=(0.001, 0.01)):
+    return [
+        {"loss": name, "epsilon": epsilon, "learning_rate": rate}
+        for rate in rates
+        for name in names
+        for epsilon in (2.0, None)
+    ]
+
+
+def measure(images, runs, *, epochs=2, seed=0):
+    """Measure runs on images that are given, of which 20 are held out."""
+    setup = {"epochs": epochs, "batch_size": 20, "evaluate_after": (1, epochs), "held_out": 20}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_run, "load_images", lambda data, path: images)
+        unit = Unit({"seed": seed}, setup, runs)
+        return measure_unit(unit, Namespace(images=None, device="cpu"), None)
 
 
 def noise(n=100, tests=50):
@@ -50,8 +60,9 @@ def test_a_correction_is_that_of_ten_answers_and_one_loss_is_computed_together()
     assert clean.keywords["loss"] is LOSSES["cross entropy"]
     plain = experiment._make_risk("absolute error", None)
     assert plain.keywords["loss"] is LOSSES["absolute error"]
-    assert experiment._make_risk("absolute error", None) is plain
-    assert len(list_runs(PLAN)) == len({*list_runs(PLAN)}) == 12
+    # Four: the corrected loss is another one for each epsilon.
+    groups = groupby(list_runs(rates=[0.1]), experiment._name_risk)
+    assert [len([*same]) for _, same in groups] == [2, 2, 1, 1]
 
 
 def test_labels_are_reported_by_randomized_response_over_ten_answers():
@@ -75,11 +86,9 @@ def brightness(train, test, *, rng):
 
 def test_true_labels_teach_and_reports_teach_less(monkeypatch):
     monkeypatch.setattr(training, "patch_features", brightness)
-    schedule = replace(BRIEF, epochs=10, evaluate_after=(1, 10))
-    plan = PLAN._replace(schedule=schedule, learning_rates=(0.1,))
-    rows = measure(plan, 0, noise(n=300), list_runs(plan))
+    rows = measure(noise(n=300), list_runs(rates=[0.1]), epochs=10)
     found = {(row["loss"], row["epsilon"]): row for row in rows}
-    assert list(found) == [(run.loss, run.epsilon) for run in list_runs(plan)]
+    assert list(found) == [(name, epsilon) for name in NAMES for epsilon in (2.0, None)]
     for row in rows:
         assert len(row["reported"]) == len(row["accuracy"]) == len(row["named"]) == 2
         if row["epsilon"] is None:
@@ -97,14 +106,14 @@ def test_what_is_held_out_is_taught_to_nobody_and_its_reports_lie(monkeypatch):
     seen = []
     monkeypatch.setattr(experiment, "_train", lambda *given: [seen.append(given)])
     images = noise(n=300)
-    measure(PLAN, 1, images, list_runs(PLAN))
+    measure(images, list_runs(), seed=1)
     assert [schedule.learning_rate for _, schedule, *_ in seen] == [0.001, 0.01]
     order = np.random.default_rng(1).permutation(300)
     for runs, _, _, lessons, exams, tests in seen:
         assert len(torch.unique(torch.cat([lessons[0], exams[0]]), dim=0)) == 300
         assert (len(tests[0]), tests[1].tolist()) == (50, images.y_test.tolist())
         for run, taught, held_out in zip(runs, lessons[1], exams[1], strict=True):
-            reports = experiment._report(images.y_train, run.epsilon, 1)
+            reports = experiment._report(images.y_train, run["epsilon"], 1)
             assert held_out.tolist() == reports[order[:20]].tolist()
             assert taught.tolist() == reports[order[20:]].tolist()
 
@@ -127,12 +136,14 @@ def test_a_run_that_diverges_is_named(monkeypatch):
     monkeypatch.setitem(LOSSES, "nothing", lambda scores, labels: scores.sum(-1) * float("nan"))
     message = "run nothing, epsilon None, learning rate 0.01 is nan in epoch 1"
     with pytest.raises(FloatingPointError, match=message):
-        measure(PLAN, 0, noise(), [Run("nothing", None, 0.01)])
+        measure(noise(), [{"loss": "nothing", "epsilon": None, "learning_rate": 0.01}])
 
 
 def test_a_grid_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(_run, "load_images", lambda data, path: noise())
-    monkeypatch.setattr(experiment, "WHOLE", PLAN)
+    grid = {"LEARNING_RATES": (0.001, 0.01), "EPSILONS": (2.0, None), "SEEDS": 2, "HELD_OUT": 20}
+    for name, value in {**grid, "SCHEDULE": BRIEF}.items():
+        monkeypatch.setattr(experiment, name, value)
     out = tmp_path / "results.jsonl"
     assert start("ten_classes", "--out", out) == 0
     units = read_document(out)["units"]
@@ -140,8 +151,8 @@ def test_a_grid_is_measured(tmp_path, monkeypatch):
     for unit in units:
         assert unit["setup"]["evaluate_after"] == [1, 2]
         assert "learning_rate" not in unit["setup"]
-        named = [Run(r["loss"], r["epsilon"], r["learning_rate"]) for r in unit["runs"]]
-        assert named == list_runs(PLAN)
+        named = [{name: row[name] for name in list_runs()[0]} for row in unit["runs"]]
+        assert named == list_runs((*LOSSES, CORRECTED))
 
 
 def made(seed, **columns):

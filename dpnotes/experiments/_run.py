@@ -16,16 +16,16 @@ An *experiment* is a module of this package, started by `main` under its name. I
 
     DATA, CUT      on what it is measured, and what ``--small`` leaves out, in words
     add_options    adds options of its own to a parser
-    list_units     given the command line and what the file says of all units, the units to measure
+    list_units     given the command line, the units to measure
     measure_unit   given a unit, the command line and what all units rest on, the unit's rows
 
 and, where the defaults do not do,
 
-    prepare        given what `list_units` is, what the file shall say of all units besides, and
-                   what they all rest on, which is sent along with each of them
+    prepare        given the command line and what the file says of all units, what it shall say of
+                   them besides, and what they all rest on, which is sent along with each of them
     ROWS           what a line calls its rows
-    LISTS          the entries of a set-up that only list what rows are made of, each with the entry
-                   of a row that it lists: they decide no number
+    LISTS          entries that the set-up of a line has besides, to list what its rows are made of,
+                   each with the entry of a row that it lists
 
 A unit that raises an error is reported, and the others go on. A worker of Dask that dies costs its
 unit, which another worker measures. A process of ``--jobs`` that dies ends the run: start it again.
@@ -47,7 +47,6 @@ import re
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from datetime import UTC, datetime
@@ -61,6 +60,7 @@ import numpy as np
 import torch
 
 from dpnotes import datasets
+from dpnotes.datasets import DatasetUnavailable, ImageData
 
 Line = dict[str, Any]
 
@@ -76,37 +76,20 @@ class Unit(NamedTuple):
     setup: Line
     rows: Sequence[Line]
 
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return ", ".join(f"{name} {value}" for name, value in self.key.items())
-
 
 # Files.
 
 
-def open_results(path: Path, name: str) -> list[Line]:
+def open_results(path: Path) -> list[Line]:
     """Return the lines of a file, which is ready for the next one: what was cut off is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines: list[Line] = []
-    with path.open("a+b") as file:
-        file.seek(0)
-        for number, text in enumerate(file.readlines(), start=1):
-            where, whole = f"{path}, line {number}", text.endswith(b"\n")
-            try:
-                line = json.loads(text)
-            except ValueError as error:
-                if whole:
-                    raise RunError(f"{where}: must be a JSON object: {error}") from error
-                report(f"{path}: the last line was cut off; its unit is measured again")
-                file.truncate(file.tell() - len(text))
-                break
-            if not isinstance(line, dict) or line.get("experiment") != name:
-                raise RunError(f"{where}: 'experiment' must be {name!r}")
-            if not whole:
-                file.write(b"\n")
-            lines.append(line)
-    return lines
+    path.touch()
+    *lines, rest = path.read_bytes().split(b"\n")
+    os.truncate(path, path.stat().st_size - len(rest))
+    try:
+        return json.loads(b"[" + b",\n".join(lines) + b"]")
+    except ValueError as error:
+        raise RunError(f"{path} must hold a JSON object a line: {error}") from error
 
 
 def append(path: Path, line: Line) -> None:
@@ -129,25 +112,19 @@ def read_arrays(path: str | Path, names: Sequence[str]) -> list[np.ndarray]:
 
 
 @cache
-def load_images(
-    data: str, path: str | None, classes: Sequence[int] = range(10)
-) -> datasets.ImageData:
+def load_images(data: str, path: str | None, classes: Sequence[int] = range(10)) -> ImageData:
     """Read images from a file of ``python -m dpnotes.datasets DATA --out FILE``, or load them."""
-    if path is not None:
-        found = datasets.ImageData(*read_arrays(path, datasets.ImageData._fields))
-    elif data == "mnist":
-        found = datasets.load_mnist()
-    else:
-        found = datasets.load_cifar10(classes)
+    load = datasets.load_mnist if data == "mnist" else partial(datasets.load_cifar10, classes)
+    found = load() if path is None else ImageData(*read_arrays(path, ImageData._fields))
     for labels in (found.y_train, found.y_test):
         if set(np.unique(labels)) != set(classes):
             raise RunError(f"path must hold the classes {[*classes]} of {data}, got {path}")
     return found
 
 
-def report(*words: str) -> None:
+def report(words: str) -> None:
     """Show a line of progress."""
-    print(": ".join(words), file=sys.stderr, flush=True)
+    print(words, file=sys.stderr, flush=True)
 
 
 # Where units are measured.
@@ -189,14 +166,12 @@ def compute(function: Callable, items: Sequence, chosen: argparse.Namespace) -> 
     The function is called here, in processes, or on a cluster, as the command line says. An error
     that is in the way of every item is raised.
     """
+    from joblib import Parallel, delayed
+
     call = partial(_try, function)
     if chosen.scheduler:
         yield from _compute_on_cluster(call, items, chosen.scheduler)
-    elif chosen.jobs == 1:
-        yield from map(call, items)
     else:
-        from joblib import Parallel, delayed
-
         parallel = Parallel(chosen.jobs, return_as="generator_unordered", batch_size=1)
         yield from parallel(delayed(call)(item) for item in items)
 
@@ -204,7 +179,7 @@ def compute(function: Callable, items: Sequence, chosen: argparse.Namespace) -> 
 def _try(function: Callable, item: Any) -> tuple:  # noqa: ANN401
     try:
         return item, function(item)
-    except (RunError, datasets.DatasetUnavailable):
+    except (RunError, DatasetUnavailable):
         raise
     except Exception as error:
         return item, error
@@ -228,11 +203,6 @@ def _compute_on_cluster(call: Callable, items: Sequence, address: str) -> Iterat
                 yield future.result()
             except KilledWorker as error:
                 yield sent[future], error
-            except CancelledError as error:
-                raise RunError(
-                    f"--scheduler {address} went away. The file has the units that were finished, "
-                    "and the same command measures the others"
-                ) from error
 
 
 # The run.
@@ -254,7 +224,7 @@ def main(name: str, arguments: Sequence[str] | None = None) -> int:
     find_commit()
     try:
         _measure(experiment, chosen)
-    except (RunError, datasets.DatasetUnavailable, BrokenExecutor, OSError) as error:
+    except (RunError, DatasetUnavailable, BrokenExecutor, CancelledError, OSError) as error:
         report(f"{parser.prog}: {error}")
         return 1
     return 0
@@ -294,20 +264,16 @@ def list_lacking(
     experiment: ModuleType, chosen: argparse.Namespace, lines: Sequence[Line]
 ) -> list[Unit]:
     """List the units that were asked for, each with those rows that a file lacks."""
-    lists = dict(getattr(experiment, "LISTS", ()))
-
-    def identify(key: Line, setup: Line) -> str:
-        kept = {name: setup[name] for name in setup if name not in lists}
-        return json.dumps([key, kept], sort_keys=True)
-
-    held: dict[str, list[Line]] = defaultdict(list)
-    for line in lines:
-        if "unit" in line:
-            held[identify(line["unit"], line["setup"])] += line[_name_rows(experiment)]
     number, total = chosen.part
     lacking = []
-    for unit in experiment.list_units(chosen, _find_shared(lines))[number - 1 :: total]:
-        known = held[identify(unit.key, unit.setup)]
+    for unit in experiment.list_units(chosen)[number - 1 :: total]:
+        setup = json.loads(json.dumps(unit.setup)).items()
+        known = [
+            row
+            for line in lines
+            if line.get("unit") == unit.key and setup <= line["setup"].items()
+            for row in line[_name_rows(experiment)]
+        ]
         rows = [row for row in unit.rows if not any(row.items() <= old.items() for old in known)]
         lacking += [unit._replace(rows=rows)] * bool(rows)
     return lacking
@@ -317,45 +283,43 @@ def _name_rows(experiment: ModuleType) -> str:
     return getattr(experiment, "ROWS", "runs")
 
 
-def _find_shared(lines: Sequence[Line]) -> Line:
-    """Return what a file says of all units."""
-    heads = [line for line in lines if "unit" not in line]
-    return {name: value for head in heads for name, value in head.items()}
-
-
 def _measure(experiment: ModuleType, chosen: argparse.Namespace) -> None:
     head = {"experiment": experiment.__name__.rpartition(".")[2]}
-    lines, basis, failed = open_results(chosen.out, head["experiment"]), None, 0
+    lines, failed = open_results(chosen.out), 0
+    shared = {name: line[name] for line in lines if "unit" not in line for name in line}
     cut = experiment.CUT if chosen.small else None
-    _share(lines, {**head, "cut": cut, "data": experiment.DATA}, chosen.out)
-    if not list_lacking(experiment, chosen, lines):
-        return
-    if hasattr(experiment, "prepare"):
-        entries, basis = experiment.prepare(chosen, _find_shared(lines))
-        _share(lines, {**head, **entries}, chosen.out)
+    shared = _share(shared, {**head, "cut": cut, "data": experiment.DATA}, chosen.out)
     units = list_lacking(experiment, chosen, lines)
+    if not units:
+        return
+    prepare = getattr(experiment, "prepare", lambda *_: ({}, None))
+    entries, basis = prepare(chosen, shared)
+    _share(shared, {**head, **entries}, chosen.out)
+    lists = getattr(experiment, "LISTS", {}).items()
     function = partial(_measure_unit, measure=experiment.measure_unit, chosen=chosen, basis=basis)
     for unit, outcome in compute(function, units, chosen):
+        name = ", ".join(f"{entry} {value}" for entry, value in unit.key.items())
         if isinstance(outcome, Exception):
             failed += 1
-            report(f"{unit.name}: failed, {type(outcome).__name__}: {outcome}")
+            report(f"{name}: failed, {type(outcome).__name__}: {outcome}")
         else:
+            listed = {some: [*dict.fromkeys(row[one] for row in unit.rows)] for some, one in lists}
+            line = {**head, "unit": unit.key, "setup": {**unit.setup, **listed}}
             rows = {"provenance": outcome[0], _name_rows(experiment): outcome[1]}
-            append(chosen.out, {**head, **_describe_unit(experiment, unit), **rows})
-            report(f"{unit.name}: finished")
+            append(chosen.out, {**line, **rows})
+            report(f"{name}: finished")
     if failed:
         raise RunError(f"{failed} of {len(units)} units failed; the file has the others")
 
 
-def _share(lines: list[Line], head: Line, out: Path) -> None:
+def _share(shared: Line, head: Line, out: Path) -> Line:
     """Let a file say what all units share, or refuse what contradicts it."""
-    shared = _find_shared(lines)
     for name, value in head.items():
-        if name in shared and shared[name] != value:
+        if shared.get(name, value) != value:
             raise RunError(f"{out} must have the {name!r} that is asked for, and has another one")
     if not head.keys() <= shared.keys():
-        lines.append(head)
         append(out, head)
+    return shared | head
 
 
 def _measure_unit(
@@ -366,11 +330,3 @@ def _measure_unit(
     began = time.perf_counter()
     rows = measure(unit, chosen, basis)
     return describe_run(chosen.device, time.perf_counter() - began), rows
-
-
-def _describe_unit(experiment: ModuleType, unit: Unit) -> Line:
-    setup = dict(unit.setup)
-    for entries, entry in getattr(experiment, "LISTS", ()):
-        measured = [row[entry] for row in unit.rows]
-        setup[entries] = [value for value in setup[entries] if value in measured]
-    return {"unit": unit.key, "setup": setup}

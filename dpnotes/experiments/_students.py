@@ -15,7 +15,6 @@ from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
 from dpnotes import datasets, pate
-from dpnotes.experiments import _run
 from dpnotes.training import networks
 
 CLASSES = 10
@@ -83,12 +82,11 @@ def train_teachers(
     network = _convnet(plan.teachers, plan.widths, generator, device)
     steps = each // plan.batch_size
     rate = _make_optimizer(network, plan.learning_rate, steps * plan.epochs)
-    for epoch in range(1, plan.epochs + 1):
+    for _ in range(plan.epochs):
         order = torch.randperm(each, generator=generator).to(device)
         for batch in order[: steps * plan.batch_size].split(plan.batch_size):
             scores = network(_shift(x[batch], generator))
             _descend(_risks(scores, y[:, batch]).mean(1).sum(), rate)
-        _run.report(f"teachers: epoch {epoch}/{plan.epochs}")
     return _predict(network, images.x_test, plan.teachers, device)
 
 
@@ -135,7 +133,7 @@ def train_students(
     rate = _make_optimizer(network, plan.learning_rate, plan.steps)
     known = [_as_lesson(*lesson, device) for lesson in lessons]
     unknown = _pixels(pool, device)
-    for step in range(1, plan.steps + 1):
+    for _ in range(plan.steps):
         x, y = _labelled_batch(known, plan.labelled, generator)
         rows = torch.randint(len(pool), (plan.unlabelled,), generator=generator)
         some = unknown[rows.to(device)]
@@ -148,8 +146,6 @@ def train_students(
         confident = _risks(guessed, guess) * (belief > plan.confidence)
         risk = _risks(told, y).mean(1) + confident.mean(1)
         _descend(risk.sum(), rate)
-        if step % 100 == 0 or step == plan.steps:
-            _run.report(f"seed {seed}: step {step}/{plan.steps}")
     return _predict(network, tests, runs, device)
 
 

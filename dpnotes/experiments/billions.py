@@ -41,10 +41,8 @@ or, of a pass,
 import argparse
 import os
 import re
-import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -257,7 +255,7 @@ def _find_most(rows: list[dict], memory: str) -> int | None:
     return max(row[memory] or 0 for row in rows) or None
 
 
-def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
+def list_units(chosen: argparse.Namespace) -> list[Unit]:
     """List the blocks to write and to count, or the passes over all of them.
 
     Raises
@@ -323,7 +321,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=_run.read_count, default=1, help="so many collect (default: 1)")
 
 
-main = partial(_run.main, "billions")
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(_run.main("billions"))

@@ -41,7 +41,7 @@ unit has records:
                   "provenance": {...}}}
     {"experiment": "pate",
      "unit": {"seed": 0},
-     "setup": {"student": {...}, "pool": 9000, "delta": 1e-5, "votes_sha256"},
+     "setup": {"student": {...}, "pool": 9000, "delta": 1e-5},
      "provenance": {...},
      "records": [{
         "setting": "lnmax, scale 20", "mechanism", "queries", "scale": of the noise on the counts,
@@ -57,11 +57,9 @@ import argparse
 import hashlib
 import json
 import math
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -268,40 +266,28 @@ def costs(setting: Setting, votes: np.ndarray, answers: Answers) -> dict[str, fl
     }
 
 
-def measure(
-    images: datasets.ImageData,
-    votes: np.ndarray,
-    settings: Sequence[Setting],
-    seed: int,
-    device: str = "cpu",
-) -> list[dict[str, Any]]:
-    """Ask with every setting, train its student, and measure it.
+def measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> list[dict[str, Any]]:
+    """Ask with those settings of a seed that the file lacks, train students, and measure them.
 
     Parameters
     ----------
-    images : ImageData
-        Bytes (n, 28, 28) and labels in [0, 10). The last 1,000 tests are for the students.
+    unit : Unit
+        The seed of the queries, the noise and the students; and the settings.
+    chosen : Namespace
+        The command line.
     votes : ndarray of int64, shape (tests, classes)
-        What the teachers vote.
-    settings : sequence of Setting
-        How to answer.
-    seed : int
-        Of the queries, the noise and the students.
-    device : str
-        Where, as torch has it.
+        What the teachers vote. The last 1,000 tests are for the students.
 
     Returns
     -------
     list of dict
         Records as the file has them.
-
-    Examples
-    --------
-    >>> measure(datasets.load_mnist(), votes, SETTINGS, seed=0)  # doctest: +SKIP
     """
+    images, seed = _run.load_images("mnist", chosen.images), unit.key["seed"]
     pool, truth = images.x_test[:-_TESTS], images.y_test[:-_TESTS]
     records, lessons = [], []
-    for setting in settings:
+    for row in unit.rows:
+        setting = Setting(*row.values())
         answers = rows, labels = ask(setting, votes[:-_TESTS], seed)
         told = labels >= 0
         lesson = pool[rows[told]], labels[told]
@@ -310,11 +296,11 @@ def measure(
         lessons.append((images.x_train, images.y_train) if private else lesson)
         record = {"seed": seed, "asked": len(rows), "answered": int(told.sum())}
         record |= {"label_accuracy": accuracy, "student_accuracy": None}
-        records.append({**_row(setting), **record, **costs(setting, votes[:-_TESTS], answers)})
+        records.append({**row, **record, **costs(setting, votes[:-_TESTS], answers)})
     tests, labels = images.x_test[-_TESTS:], images.y_test[-_TESTS:]
-    said = train_students(lessons, pool, tests, STUDENT, seed=seed, device=device)
-    for record, row in zip(records, said, strict=True):
-        record["student_accuracy"] = round(float((row == labels).mean()), 4)
+    said = train_students(lessons, pool, tests, STUDENT, seed=seed, device=chosen.device)
+    for record, answers in zip(records, said, strict=True):
+        record["student_accuracy"] = round(float((answers == labels).mean()), 4)
     return records
 
 
@@ -369,21 +355,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
 Teaching = tuple[np.ndarray, dict[str, Any]]
 
 
-def teach(chosen: argparse.Namespace, shared: dict[str, Any]) -> Teaching:
-    """Take up the votes that were kept, or have teachers trained and keep theirs.
-
-    Parameters
-    ----------
-    chosen : Namespace
-        The command line.
-    shared : dict
-        What the file of results says of all units.
-
-    Returns
-    -------
-    Teaching
-        The votes and their summary.
-    """
+def prepare(chosen: argparse.Namespace, shared: dict[str, Any]) -> tuple[dict, np.ndarray]:
+    """Take up the votes that were kept, or have teachers trained and keep theirs."""
+    if find_spec("dp_accounting") is None:
+        raise RunError("costs of Laplace noise need dp-accounting: pip install dpnotes[accounting]")
     path = chosen.votes or chosen.out.with_suffix(".votes.npz")
     if not path.exists():
         if "teachers" in shared:
@@ -398,7 +373,8 @@ def teach(chosen: argparse.Namespace, shared: dict[str, Any]) -> Teaching:
             raise teaching
         with written_whole("votes", path) as out:
             np.savez_compressed(out, votes=teaching[0], summary=json.dumps(teaching[1]))
-    return read_votes(path)
+    votes, summary = read_votes(path)
+    return {"teachers": summary}, votes
 
 
 def read_votes(path: Path) -> Teaching:
@@ -456,30 +432,13 @@ def _hash(votes: np.ndarray) -> str:
 # The units.
 
 
-def _row(setting: Setting) -> dict[str, Any]:
-    entries = setting._asdict()
-    return {"setting": entries.pop("name"), **entries}
-
-
-def prepare(chosen: argparse.Namespace, shared: dict[str, Any]) -> tuple[dict, np.ndarray]:
-    if find_spec("dp_accounting") is None:
-        raise RunError("costs of Laplace noise need dp-accounting: pip install dpnotes[accounting]")
-    votes, summary = teach(chosen, shared)
-    return {"teachers": summary}, votes
-
-
-def list_units(chosen: argparse.Namespace, shared: dict[str, Any]) -> list[Unit]:
+def list_units(chosen: argparse.Namespace) -> list[Unit]:
     seeds = range(min(SMALL_SEEDS if chosen.small else SEEDS, chosen.seeds))
     setup = {"student": asdict(STUDENT), "pool": 10_000 - _TESTS, "delta": DELTA}
-    setup["votes_sha256"] = shared.get("teachers", {}).get("votes_sha256")
-    return [Unit({"seed": seed}, setup, [_row(setting) for setting in SETTINGS]) for seed in seeds]
-
-
-def measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> list[dict]:
-    """Measure those settings of a seed that the file lacks."""
-    settings = [Setting(*row.values()) for row in unit.rows]
-    images = _run.load_images("mnist", chosen.images)
-    return measure(images, votes, settings, unit.key["seed"], chosen.device)
+    rows = [{"setting": setting.name, **setting._asdict()} for setting in SETTINGS]
+    for row in rows:
+        del row["name"]
+    return [Unit({"seed": seed}, setup, rows) for seed in seeds]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -488,7 +447,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--images", help="MNIST as one .npz (default: from dpnotes.datasets)")
 
 
-main = partial(_run.main, "pate")
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(_run.main("pate"))

@@ -25,7 +25,6 @@ results. Here a line has
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
@@ -60,8 +59,6 @@ DATA = {
 }
 
 _NETWORKS = ("cnn", "convnet", "patches")
-# What more runs keep between layers leaves a processor's cache: up to 1.7 times slower.
-_AT_ONCE = {"cnn": 3, "convnet": 3}
 _OFTEN = (1, 2, 5, 10, 20, 50)
 _REFERENCE = training.Schedule(evaluate_after=_OFTEN)
 _QUICK = replace(_REFERENCE, learning_rate=1e-3)
@@ -75,58 +72,57 @@ class Run(NamedTuple):
     epsilon: float | None
 
 
-class Plan(NamedTuple):
-    """What is measured on one data set with one network.
+def list_runs(
+    names: Sequence[str] = (*LOSSES, CORRECTED),
+    objectives: Sequence[str] = tuple(OBJECTIVES),
+    epsilons: Sequence[float | None] = EPSILONS,
+) -> list[Run]:
+    """List the runs of an ensemble, those with one risk beside each other.
 
-    Attributes
+    Parameters
     ----------
-    data : {"cifar10", "mnist"}
-        The images.
-    network : {"cnn", "convnet", "patches"}
-        The reference network, a small modern one, or a linear model of fixed patch features.
-    schedule : training.Schedule
-        How to train.
-    losses, objectives, epsilons : tuple
-        Whose combinations are run, as `list_runs` has them.
-    seeds : int
-        How often, with different noise, weights and orders.
+    names : sequence of str
+        Losses, among those of `LOSSES` and "corrected logistic", whose objective is the plain mean.
+    objectives : sequence of str
+        Among those of `OBJECTIVES`.
+    epsilons : sequence of float or None
+        Of the exponential mechanism; None for true labels.
+
+    Returns
+    -------
+    list of Run
+        Every combination.
+
+    Examples
+    --------
+    >>> list_runs(["hinge"], ["auc"], [0.5, None])[0]
+    Run(loss='hinge', objective='auc', epsilon=0.5)
     """
+    risks = [(name, o) for o in objectives for name in names if name != CORRECTED]
+    risks += [(CORRECTED, "mean")] * (CORRECTED in names)
+    return [Run(*risk, epsilon) for risk in risks for epsilon in epsilons]
 
-    data: str
-    network: str
-    schedule: training.Schedule
-    losses: tuple[str, ...] = (*LOSSES, CORRECTED)
-    objectives: tuple[str, ...] = tuple(OBJECTIVES)
-    epsilons: tuple[float | None, ...] = EPSILONS
-    seeds: int = 10
 
+# Data set; network: the reference network, a small modern one, or a linear model of fixed patch
+# features; how to train; what is run; and how often, with different noise, weights and orders.
+Plan = tuple[str, str, training.Schedule, list[Run], int]
 
 # The reference set-up decays weights on CIFAR-10 alone.
-WHOLE = (
-    Plan("cifar10", "cnn", _REFERENCE),
-    Plan("cifar10", "convnet", _QUICK),
-    Plan("cifar10", "patches", _QUICK),
-    Plan("mnist", "cnn", replace(_REFERENCE, weight_decay=0.0)),
-    Plan("mnist", "convnet", replace(_QUICK, weight_decay=0.0)),
-    Plan("mnist", "patches", replace(_QUICK, weight_decay=0.0)),
-)
+WHOLE: list[Plan] = [
+    (data, network, replace(schedule, weight_decay=decay), list_runs(), 10)
+    for data, decay in (("cifar10", 1e-4), ("mnist", 0.0))
+    for network, schedule in (("cnn", _REFERENCE), ("convnet", _QUICK), ("patches", _QUICK))
+]
 
-_FEW = {
-    "losses": ("barrier hinge", "hinge", "logistic", CORRECTED),
-    "objectives": ("auc",),
-    "epsilons": (0.5, 1.0, None),
-    "seeds": 5,
-}
-
-
+_FEW = list_runs(("barrier hinge", "hinge", "logistic", CORRECTED), ("auc",), (0.5, 1.0, None))
 _BRIEF = replace(_QUICK, weight_decay=0.0, epochs=20, evaluate_after=_OFTEN[:5])
 
-SMALL = (
-    Plan("cifar10", "patches", _QUICK),
-    Plan("mnist", "patches", _BRIEF, seeds=5),
-    Plan("cifar10", "convnet", replace(_QUICK, precision="bfloat16"), **_FEW),
-    Plan("cifar10", "cnn", replace(_REFERENCE, precision="bfloat16"), **_FEW),
-)
+SMALL: list[Plan] = [
+    ("cifar10", "patches", _QUICK, list_runs(), 10),
+    ("mnist", "patches", _BRIEF, list_runs(), 5),
+    ("cifar10", "convnet", replace(_QUICK, precision="bfloat16"), _FEW, 5),
+    ("cifar10", "cnn", replace(_REFERENCE, precision="bfloat16"), _FEW, 5),
+]
 CUT = (
     "What two processor cores do in 90 minutes: the patches on CIFAR-10 in full, and on MNIST with "
     "5 seeds of 10 for 20 epochs of 50. Left out: both networks on MNIST; and for both networks on "
@@ -174,50 +170,16 @@ def load_images(data: str, path: str | None = None) -> datasets.ImageData:
     return datasets.ImageData(x_train[:30_000], y_train[:30_000], x_test, y_test)
 
 
-def list_runs(names: Sequence[str], objectives: Sequence[str], epsilons: Sequence) -> list[Run]:
-    """List the runs of an ensemble, those with one risk beside each other.
+def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
+    """Train the runs of one ensemble that the file lacks, and measure them on the test images.
 
     Parameters
     ----------
-    names : sequence of str
-        Losses, among those of `LOSSES` and "corrected logistic", whose objective is the plain mean.
-    objectives : sequence of str
-        Among those of `OBJECTIVES`.
-    epsilons : sequence of float or None
-        Of the exponential mechanism; None for true labels.
-
-    Returns
-    -------
-    list of Run
-        Every combination.
-
-    Examples
-    --------
-    >>> list_runs(["hinge"], ["auc"], [0.5, None])[0]
-    Run(loss='hinge', objective='auc', epsilon=0.5)
-    """
-    risks = [(name, o) for o in objectives for name in names if name != CORRECTED]
-    risks += [(CORRECTED, "mean")] * (CORRECTED in names)
-    return [Run(*risk, epsilon) for risk in risks for epsilon in epsilons]
-
-
-def measure(
-    plan: Plan, seed: int, images: datasets.ImageData, runs: Sequence[Run], device: str = "cpu"
-) -> list[dict[str, Any]]:
-    """Train one ensemble, and measure every run on the test images.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to train, and how.
-    seed : int
-        Of the labels' noise, the initial weights, the order and the dropout.
-    images : ImageData
-        What `load_images` returns.
-    runs : sequence of Run
-        Which runs of the plan, those with one risk beside each other.
-    device : str
-        Where, as torch has it.
+    unit : Unit
+        The data set, the network, and the seed of the labels' noise, the initial weights, the order
+        and the dropout; how to train; and the runs, those with one risk beside each other.
+    chosen : Namespace
+        The command line.
 
     Returns
     -------
@@ -230,31 +192,27 @@ def measure(
     ------
     FloatingPointError
         If a run diverges.
-
-    Examples
-    --------
-    >>> plan = SMALL[0]
-    >>> runs = list_runs(plan.losses, plan.objectives, plan.epsilons)
-    >>> measure(plan, 0, load_images("cifar10"), runs)  # doctest: +SKIP
     """
+    data, network, seed = unit.key.values()
+    images, runs = load_images(data, chosen.images), [Run(**row) for row in unit.rows]
     kept = {e: _keep(images.y_train, e, seed) for e in {run.epsilon for run in runs}}
-    build, *pixels = _inputs(plan.network, images, seed)
-    inputs, tests = (part.to(device) for part in pixels)
-    about, rows = f"{plan.data}, {plan.network}, seed {seed}", []
-    at_once = {} if _on_gpu(device) else _AT_ONCE
-    size = at_once.get(plan.network, len(runs))
+    build, *pixels = _inputs(network, images, seed)
+    inputs, tests = (part.to(chosen.device) for part in pixels)
+    # What more runs keep between layers leaves a processor's cache: up to 1.7 times slower.
+    size = len(runs) if network == "patches" or _on_gpu(chosen.device) else 3
+    rows = []
     for part in (runs[start : start + size] for start in range(0, len(runs), size)):
         labels = np.stack([np.where(kept[run.epsilon], 1, -1) * images.y_train for run in part])
         fitted = training.fit(
             build,
             inputs,
-            torch.tensor(labels, dtype=torch.float32, device=device),
+            torch.tensor(labels, dtype=torch.float32, device=chosen.device),
             [_make_risk(*r[:2], r.epsilon if r.loss == CORRECTED else None) for r in part],
             tests,
-            plan.schedule,
+            training.Schedule(**unit.setup),
             seed=seed,
             names=[f"{r.loss}, {r.objective}, epsilon {r.epsilon}" for r in part],
-            report=partial(_run.report, about),
+            report=_run.report,
         )
         for number, run in enumerate(part):
             metrics = [_metrics(scores[number], images.y_test) for scores in fitted.scores.values()]
@@ -293,7 +251,7 @@ def summarize(document: dict, metric: str) -> list[dict[str, Any]]:
     setups: dict[tuple, dict[str, Any]] = {}
     for unit in document["units"]:
         where = (unit["data"], unit["network"])
-        setup = {name: unit["setup"][name] for name in unit["setup"] if name not in dict(LISTS)}
+        setup = {name: unit["setup"][name] for name in unit["setup"] if name not in LISTS}
         if setups.setdefault(where, setup) != setup:
             raise ValueError(f"the units of {where} must come from one set-up; choose among them")
         for run in unit["runs"]:
@@ -374,38 +332,25 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 # The units.
 
 
-LISTS = (("losses", "loss"), ("objectives", "objective"), ("epsilons", "epsilon"))
+LISTS = {"losses": "loss", "objectives": "objective", "epsilons": "epsilon"}
 
 
-def list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
+def list_units(chosen: argparse.Namespace) -> list[Unit]:
     """List what is to be measured, one plan after the other."""
     if chosen.images and len(chosen.data) > 1:
         raise RunError("--images is for one data set: name it with --data")
+    # Twice as quick on a GPU, and test scores are in single precision all the same.
+    gpu = {"precision": "bfloat16"} if _on_gpu(chosen.device) else {}
     return [
         Unit(
-            {"data": plan.data, "network": plan.network, "seed": seed},
-            asdict(plan.schedule) | {name: getattr(plan, name) for name in dict(LISTS)},
-            [run._asdict() for run in list_runs(plan.losses, plan.objectives, plan.epsilons)],
+            {"data": data, "network": network, "seed": seed},
+            asdict(schedule) | gpu,
+            [run._asdict() for run in runs],
         )
-        for plan in _list_plans(chosen)
-        for seed in range(min(plan.seeds, chosen.seeds))
+        for data, network, schedule, runs, seeds in (SMALL if chosen.small else WHOLE)
+        if data in chosen.data and network in chosen.networks
+        for seed in range(min(seeds, chosen.seeds))
     ]
-
-
-def _list_plans(chosen: argparse.Namespace) -> list[Plan]:
-    plans = SMALL if chosen.small else WHOLE
-    if _on_gpu(chosen.device):
-        # Twice as quick there, and test scores are in single precision all the same.
-        plans = [p._replace(schedule=replace(p.schedule, precision="bfloat16")) for p in plans]
-    return [p for p in plans if p.data in chosen.data and p.network in chosen.networks]
-
-
-def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
-    """Measure those runs of a unit that the file lacks."""
-    data, network, seed = unit.key.values()
-    [plan] = (plan for plan in _list_plans(chosen) if (plan.data, plan.network) == (data, network))
-    images, runs = load_images(data, chosen.images), [Run(**row) for row in unit.rows]
-    return measure(plan, seed, images, runs, chosen.device)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -415,7 +360,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
 
 
-main = partial(_run.main, "symmetric_loss")
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(_run.main("symmetric_loss"))

@@ -13,7 +13,7 @@ ensembles, one a rate. `_run` has what is common to all files of results. Here a
 
      "unit": {"seed": 0},
      "setup": {"epochs", "batch_size", "weight_decay", "precision", "evaluate_after": [..., epochs],
-               "held_out", "losses", "epsilons", "learning_rates"},
+               "held_out"},
      "runs": [{"loss": "cross entropy", "epsilon": 1.0 or null (true labels), "learning_rate": 0.01,
                "reported": [share of held-out reports that it names, after each epoch of
                             evaluate_after],
@@ -24,17 +24,17 @@ ensembles, one a rate. `_run` has what is common to all files of results. Here a
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import partial
 from itertools import groupby, product
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import torch
 
-from dpnotes import datasets, randomized_response, training
+from dpnotes import randomized_response, training
 from dpnotes import symmetric_loss as losses
 from dpnotes._checks import check_choice
 from dpnotes.experiments import _run
@@ -56,93 +56,35 @@ DATA = (
     "CIFAR-10, all ten classes: 40,000 images to train on, 10,000 whose reports choose the "
     "learning rate and the epoch, and 10,000 to test"
 )
+LEARNING_RATES = (1e-4, 1e-3, 1e-2)
+# The training images whose reports choose the learning rate and the epoch.
+HELD_OUT = 10_000
 _MEASURED = ("reported", "accuracy", "named")
-
-
-class Run(NamedTuple):
-    """One model: what it minimises, how private its labels are, and how large its steps are."""
-
-    loss: str
-    epsilon: float | None
-    learning_rate: float
 
 
 # Features (n, d), and labels (n,), or (runs, n) where each run has its own.
 Examples = tuple[torch.Tensor, torch.Tensor]
 
 
-class Plan(NamedTuple):
-    """What is measured.
-
-    Attributes
-    ----------
-    schedule : training.Schedule
-        How to train, with a learning rate that gives way to those of the plan.
-    losses, epsilons, learning_rates : tuple
-        Whose combinations are run.
-    held_out : int
-        The training images whose reports choose the learning rate.
-    seeds : int
-        How often, with different noise, features, weights and orders.
-    """
-
-    schedule: training.Schedule
-    losses: tuple[str, ...] = (*LOSSES, CORRECTED)
-    epsilons: tuple[float | None, ...] = EPSILONS
-    learning_rates: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
-    held_out: int = 10_000
-    seeds: int = 5
-
-
-WHOLE = Plan(training.Schedule(epochs=20, batch_size=500, evaluate_after=(1, 2, 5, 10, 20)))
-SMALL = WHOLE._replace(
-    schedule=replace(WHOLE.schedule, epochs=10, evaluate_after=(1, 2, 5, 10)), seeds=3
-)
+SCHEDULE = training.Schedule(epochs=20, batch_size=500, evaluate_after=(1, 2, 5, 10, 20))
+SMALL_SCHEDULE = replace(SCHEDULE, epochs=10, evaluate_after=(1, 2, 5, 10))
+SEEDS, SMALL_SEEDS = 5, 3
 CUT = (
     "What a part of one processor core does in half an hour. Left out: the epochs after the "
     "tenth of 20, and all seeds but the first 3 of 5."
 )
 
 
-def list_runs(plan: Plan) -> list[Run]:
-    """List the runs of a plan, those with one loss beside each other.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is measured.
-
-    Returns
-    -------
-    list of Run
-        Every combination.
-
-    Examples
-    --------
-    >>> len(list_runs(WHOLE))
-    90
-    """
-    choices = product(plan.learning_rates, plan.losses, plan.epsilons)
-    return [Run(loss, epsilon, rate) for rate, loss, epsilon in choices]
-
-
-def measure(
-    plan: Plan, seed: int, images: datasets.ImageData, runs: Sequence[Run], device: str = "cpu"
-) -> list[dict[str, Any]]:
+def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
     """Train the runs of one seed, and measure each on held-out reports and on the test images.
 
     Parameters
     ----------
-    plan : Plan
-        What to train, and how.
-    seed : int
-        Of the labels' noise, what is held out, the features, the initial weights and the order.
-    images : ImageData
-        Bytes (n, height, width, channels), and labels in [0, 10).
-    runs : sequence of Run
-        Which runs of the plan.
-    device : str
-        Where, as torch has it.
+    unit : Unit
+        The seed of the labels' noise, what is held out, the features, the initial weights and the
+        order; how to train; and the runs, those with one loss beside each other.
+    chosen : Namespace
+        The command line.
 
     Returns
     -------
@@ -154,24 +96,23 @@ def measure(
     ------
     FloatingPointError
         If a run diverges.
-
-    Examples
-    --------
-    >>> measure(WHOLE, 0, datasets.load_cifar10(), list_runs(WHOLE))  # doctest: +SKIP
     """
+    images, seed = _run.load_images("cifar10", chosen.images), unit.key["seed"]
     features = training.patch_features(images.x_train, images.x_test, rng=seed)
-    known, tests = (torch.from_numpy(part).to(device) for part in features)
+    known, tests = (torch.from_numpy(part).to(chosen.device) for part in features)
     truth = torch.from_numpy(images.y_test.astype(np.int64))
-    reports = {e: _report(images.y_train, e, seed) for e in {run.epsilon for run in runs}}
+    reports = {e: _report(images.y_train, e, seed) for e in {run["epsilon"] for run in unit.rows}}
     order = np.random.default_rng(seed).permutation(len(known))
-    held_out, taught = order[: plan.held_out], order[plan.held_out :]
+    setup = dict(unit.setup)
+    held_out, taught = np.split(order, [setup.pop("held_out")])
     rows = []
-    for rate in dict.fromkeys(run.learning_rate for run in runs):
-        some = [run for run in runs if run.learning_rate == rate]
-        labels = torch.from_numpy(np.stack([reports[run.epsilon] for run in some])).to(device)
+    for rate, some in groupby(unit.rows, itemgetter("learning_rate")):
+        runs = [*some]
+        labels = np.stack([reports[run["epsilon"]] for run in runs])
+        labels = torch.from_numpy(labels).to(chosen.device)
         lessons, exams = ((known[part], labels[:, part]) for part in (taught, held_out))
-        schedule = replace(plan.schedule, learning_rate=rate)
-        rows += _train(some, schedule, seed, lessons, exams, (tests, truth))
+        schedule = training.Schedule(**setup, learning_rate=rate)
+        rows += _train(runs, schedule, seed, lessons, exams, (tests, truth))
     return rows
 
 
@@ -219,25 +160,23 @@ def _report(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
 
 
 def _train(
-    runs: Sequence[Run], schedule: training.Schedule, seed: int, *data: Examples
+    runs: Sequence[dict], schedule: training.Schedule, seed: int, *data: Examples
 ) -> list[dict[str, Any]]:
     """Train runs with one learning rate as one ensemble, and measure them on exams and tests."""
     lessons, exams, tests = data
     generator = torch.Generator().manual_seed(seed)
     network = Linear(len(runs), tests[0].shape[1], CLASSES, generator).to(tests[0].device)
-    optimizer, rate = make_optimizer(network, schedule), schedule.learning_rate
-    made = [_make_risk(r.loss, r.epsilon if r.loss == CORRECTED else None) for r in runs]
-    groups = [(risk, len(list(same))) for risk, same in groupby(made)]
-    rows = [run._asdict() | {name: [] for name in _MEASURED} for run in runs]
+    optimizer = make_optimizer(network, schedule)
+    groups = [(_make_risk(*what), len(list(same))) for what, same in groupby(runs, _name_risk)]
+    rows = [run | {name: [] for name in _MEASURED} for run in runs]
     for epoch in range(1, schedule.epochs + 1):
         risks = run_epoch(network, optimizer, schedule, *lessons, groups, generator)
         for run, risk in zip(runs, risks, strict=True):
             if not np.isfinite(risk):
-                name = f"{run.loss}, epsilon {run.epsilon}, learning rate {rate}"
+                name = "{loss}, epsilon {epsilon}, learning rate {learning_rate}".format(**run)
                 raise FloatingPointError(f"the risk of run {name} is {risk} in epoch {epoch}")
         if epoch in schedule.evaluate_after:
             _evaluate(network, exams, tests, rows)
-    _run.report(f"seed {seed}: learning rate {rate:g}, {len(runs)} runs, {epoch} epochs")
     return rows
 
 
@@ -252,15 +191,16 @@ def _evaluate(network: Linear, exams: Examples, tests: Examples, rows: list[dict
         row["named"].append(int((100 * np.bincount(named) >= len(named)).sum()))
 
 
-@cache
+def _name_risk(run: dict[str, Any]) -> tuple[str, float | None]:
+    """Return what tells risks apart: neighbouring runs with one risk are computed together."""
+    return run["loss"], run["epsilon"] if run["loss"] == CORRECTED else None
+
+
 def _make_risk(name: str, epsilon: float | None) -> training.Risk:
-    """Return what a run minimises: neighbouring runs with one object are computed together."""
-    if name != CORRECTED:
-        return partial(_mean_risk, loss=LOSSES[name])
-    if epsilon is None:
-        return partial(_mean_risk, loss=losses.cross_entropy)
-    keep = randomized_response.keep_probability(epsilon, CLASSES)
-    loss = partial(losses.corrected_cross_entropy, keep_probability=keep)
+    loss = losses.cross_entropy if name == CORRECTED else LOSSES[name]
+    if epsilon is not None:
+        keep = randomized_response.keep_probability(epsilon, CLASSES)
+        loss = partial(losses.corrected_cross_entropy, keep_probability=keep)
     return partial(_mean_risk, loss=loss)
 
 
@@ -271,30 +211,20 @@ def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.ClassLos
 # The units.
 
 
-LISTS = (("losses", "loss"), ("epsilons", "epsilon"), ("learning_rates", "learning_rate"))
-
-
-def list_units(chosen: argparse.Namespace, _: dict[str, Any]) -> list[Unit]:
-    plan = SMALL if chosen.small else WHOLE
-    setup = asdict(plan.schedule)
+def list_units(chosen: argparse.Namespace) -> list[Unit]:
+    schedule, seeds = (SMALL_SCHEDULE, SMALL_SEEDS) if chosen.small else (SCHEDULE, SEEDS)
+    setup = asdict(schedule) | {"held_out": HELD_OUT}
     del setup["learning_rate"]
-    setup |= {name: getattr(plan, name) for name in ("held_out", *dict(LISTS))}
-    rows = [run._asdict() for run in list_runs(plan)]
-    return [Unit({"seed": seed}, setup, rows) for seed in range(min(plan.seeds, chosen.seeds))]
-
-
-def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
-    """Measure those runs of a unit that the file lacks."""
-    plan, runs = SMALL if chosen.small else WHOLE, [Run(**row) for row in unit.rows]
-    images = _run.load_images("cifar10", chosen.images)
-    return measure(plan, unit.key["seed"], images, runs, chosen.device)
+    rows = [
+        {"loss": loss, "epsilon": epsilon, "learning_rate": rate}
+        for rate, loss, epsilon in product(LEARNING_RATES, (*LOSSES, CORRECTED), EPSILONS)
+    ]
+    return [Unit({"seed": seed}, setup, rows) for seed in range(min(seeds, chosen.seeds))]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", help="the images as one .npz (default: from dpnotes.datasets)")
 
 
-main = partial(_run.main, "ten_classes")
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(_run.main("ten_classes"))
