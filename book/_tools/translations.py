@@ -9,13 +9,10 @@ As a Sphinx extension this puts that banner on a page, a link to the other langu
 and the language on the Chinese one.
 """
 
-import functools
 import hashlib
 import html
-import posixpath
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import marks
 import prose
@@ -28,7 +25,7 @@ TAKEAWAYS = re.compile(r"^## Takeaways\n.*?(?=^## |\Z)", re.M | re.S)
 BANNER = """:::{{admonition}} 译文尚未跟上
 :class: warning translation-behind
 
-英文页在翻译之后已有改动，本页可能与它不一致。请以[英文页]({address})为准。
+英文页在翻译之后已有改动，本页可能与它不一致。请以[英文页](../{english})为准。
 :::
 """
 # Of the page that one reads: its language, that of the other, the name of the switch, its words.
@@ -40,34 +37,15 @@ SWITCH = (
 )
 
 
-class Translation(NamedTuple):
-    """A Chinese page, the English page that it translates, and the hashes of then and of today."""
-
-    path: Path
-    english: Path
-    translated: str
-    today: str
-
-    @classmethod
-    def read(cls, path):
-        """Read the front matter of a page."""
-        matter = MATTER.match(path.read_text(encoding="utf-8"))
-        if not matter:
-            raise ValueError(f"{path} must begin with front matter that has english and translated")
-        english = path.parents[1] / matter["english"]
-        if not english.is_file():
-            raise ValueError(f"{path} translates {matter['english']}, which book/ does not have")
-        return cls(path, english, matter["translated"], hash_words(english))
-
-    @property
-    def is_behind(self):
-        """Whether the English words have changed since they were translated."""
-        return self.translated != self.today
-
-
-def read_all(root=ROOT):
-    """Return the translations of a book in the order of their names."""
-    return [Translation.read(path) for path in sorted((root / "book" / "zh").glob("*.md"))]
+def read(path):
+    """Return which page a Chinese one translates, the hash of then, and the hash of today."""
+    matter = MATTER.match(path.read_text(encoding="utf-8"))
+    if not matter:
+        raise ValueError(f"{path} must begin with front matter that has english and translated")
+    english = path.parents[1] / matter["english"]
+    if not english.is_file():
+        raise ValueError(f"{path} translates {matter['english']}, which book/ does not have")
+    return matter["english"], matter["translated"], hash_words(english)
 
 
 def hash_words(path):
@@ -85,52 +63,41 @@ def hash_words(path):
 
 def report(root=ROOT):
     """Return a line for each page whose English has changed."""
+    pages = {path: read(path) for path in sorted((root / "book" / "zh").glob("*.md"))}
     return [
-        f"{page.path.relative_to(root).as_posix()}: {page.english.name} has changed since it was "
-        f"translated; once it is in step, write `translated: {page.today}`"
-        for page in read_all(root)
-        if page.is_behind
+        f"{path.relative_to(root).as_posix()}: {english} has changed since it was translated; "
+        f"once it is in step, write `translated: {today}`"
+        for path, (english, translated, today) in pages.items()
+        if translated != today
     ]
 
 
 # The site.
 
 
-@functools.cache
-def _pairs(root):
-    """Map each page that has another language, as Sphinx names it, to that one."""
-    pairs = [(found.english, found.path) for found in read_all(root)]
-    pairs = [[p.relative_to(root).with_suffix("").as_posix() for p in pair] for pair in pairs]
-    return {here: there for pair in pairs for here, there in (pair, pair[::-1])}
-
-
-def _is_chinese(name):
-    return name.startswith("book/zh/")
-
-
 def warn_readers(app, docname, source):
     """Say below the title of a page that its English has changed."""
-    if not _is_chinese(docname):
+    if not docname.startswith("book/zh/"):
         return
-    page = Translation.read(Path(app.srcdir) / f"{docname}.md")
-    if page.is_behind:
-        address = posixpath.relpath(page.english.as_posix(), page.path.parent.as_posix())
-        banner = BANNER.format(address=address)
-        source[0] = re.sub(
-            r"(?m)^# .*\n", lambda title: f"{title[0]}\n{banner}", source[0], count=1
-        )
+    english, translated, today = read(Path(app.srcdir) / f"{docname}.md")
+    if translated != today:
+        banner = BANNER.format(english=english)
+        source[0] = re.sub(r"(?m)^# .*\n", rf"\g<0>\n{banner}", source[0], count=1)
 
 
 def offer_languages(app, pagename, templatename, context, doctree):
     """Link the two languages of a page, and say which words are Chinese."""
-    other = _pairs(Path(app.srcdir)).get(pagename)
+    pages = {name: data["english"] for name, data in app.env.metadata.items() if "english" in data}
+    english = {name: f"book/{page.rpartition('.')[0]}" for name, page in pages.items()}
+    chinese = {page: name for name, page in english.items()}
+    other = (english | chinese).get(pagename)
     if other is None:
         return
-    here, there, label, words = CHINESE if _is_chinese(pagename) else ENGLISH
-    if _is_chinese(pagename):
+    here, there, label, words = CHINESE if pagename in english else ENGLISH
+    if pagename in english:
         context["body"] = context["body"].replace("<section", f'<section lang="{here}"', 1)
-        card = _draw_card(app, pagename, app.env.titles[other].astext())
-        context["meta"] = (context["meta"] or {}) | {"og:image": card}
+        # The font of the cards that are drawn for other pages has no Chinese.
+        context["meta"] |= {"og:image": f"{app.config.html_baseurl}_static/favicon.svg"}
     address = html.escape(context["pathto"](other))
     switch = SWITCH.format(here=here, there=there, address=address, label=label, words=words)
     context["body"] = switch + context["body"]
@@ -138,23 +105,6 @@ def offer_languages(app, pagename, templatename, context, doctree):
     whole = html.escape(app.config.html_baseurl + app.builder.get_target_uri(other))
     link = f'<link rel="alternate" hreflang="{there}" href="{whole}" />'
     context["metatags"] = context.get("metatags", "") + link
-
-
-def _draw_card(app, pagename, title):
-    """Give a page a card with its English title: the font of the cards has no Chinese."""
-    from sphinxext import opengraph
-
-    config = app.config
-    return opengraph.social_card_for_page(
-        config_social=opengraph.DEFAULT_SOCIAL_CONFIG | config.ogp_social_cards,
-        title=title,
-        description="The opening and the takeaways of this page in Chinese.",
-        pagename=pagename,
-        ogp_canonical_url=config.ogp_site_url,
-        ogp_site_url=config.ogp_site_url,
-        site_name=config.ogp_site_name,
-        **{name: getattr(app, name) for name in ("srcdir", "outdir", "config", "env")},
-    )
 
 
 def setup(app):
