@@ -44,8 +44,8 @@ def pairs_by_replacement(records: Sequence | np.ndarray, values: Iterable) -> li
     records : list, tuple or ndarray
         The data set, an entry for each record; in an array, an entry of its first axis.
     values : iterable
-        What a record may be instead. The extremes of the domain are where a mechanism breaks
-        first.
+        What a record may be instead. Have the extremes of the domain among them: many mechanisms
+        break there first.
 
     Returns
     -------
