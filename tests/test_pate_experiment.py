@@ -369,9 +369,9 @@ def test_a_summary_is_a_mean_over_seeds_of_one_set_up(measured):
     [row] = summarize({"records": records})
     assert (row.pop("setting"), row) == ("a", pytest.approx(means))
     [row] = summarize({"records": [{**records[0], "label_accuracy": None}]})
-    assert row["label_accuracy"] is None
+    assert np.isnan(row["label_accuracy"])
     document = read_document(measured / "results.jsonl")
-    with pytest.raises(ValueError, match="document must hold 'private data' once a seed"):
+    with pytest.raises(ValueError, match="document must hold each setting once a seed"):
         summarize({**document, "records": document["records"] * 2})
     document["units"][1]["setup"]["delta"] = 0.1
     with pytest.raises(ValueError, match="document must hold units of one set-up"):

@@ -87,18 +87,13 @@ def fit(
         schedule(epochs),
         seed=0,
     )
-    aucs = [
-        [roc_auc_score(digits.y_unseen, scores) for scores in fitted.scores[epoch]]
-        for epoch in epochs
-    ]
+    aucs = [[roc_auc_score(digits.y_unseen, run) for run in fitted.scores[e]] for e in epochs]
     return np.array(aucs).T.reshape(len(risks), len(rows), len(epochs))
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean over the first axis, and half the width of its 95 % interval."""
-    n = len(values)
-    spread = np.std(values, axis=0, ddof=1) / math.sqrt(n)
-    return np.mean(values, axis=0), stats.t.ppf(0.975, n - 1) * spread
+    return np.mean(values, axis=0), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
 
 
 def plus_minus(mean: float, half: float, sign: str = "") -> str:

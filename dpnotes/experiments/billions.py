@@ -28,7 +28,7 @@ processes (``--workers``), and nothing is written to them.
         {"step": "write", "bytes", "truth": [people in each category], "seconds", "cpu_seconds"},
         {"step": "count", "bytes", "counts": [reports for each], "seconds", "cpu_seconds",
          "taken_mb", "most_mb": memory of the process, at the end and at most, with all that the
-         experiment imports; null where the system does not say}]
+         experiment imports; 0 where the system does not say}]
 
 or, of a pass,
 
@@ -184,12 +184,12 @@ def start_clock() -> Callable[[], dict[str, float]]:
     return read
 
 
-def measure_memory() -> dict[str, int | None]:
-    """Return what this process takes of memory in MB, and took at most; None where nobody says."""
+def measure_memory() -> dict[str, int]:
+    """Return what this process takes of memory in MB, and took at most; 0 where nobody says."""
     text = _STATUS.read_text(encoding="utf-8") if _STATUS.exists() else ""
-    found = {key: int(size) for key, size in re.findall(r"^Vm(RSS|HWM):\s+(\d+)", text, re.M)}
-    taken, most = found.get("RSS"), found.get("HWM")
-    return {"taken_mb": taken and taken * 1024 // 10**6, "most_mb": most and most * 1024 // 10**6}
+    sizes = re.findall(r"^Vm(RSS|HWM):\s+(\d+)", text, re.M)
+    found = {key: int(size) * 1024 // 10**6 for key, size in sizes}
+    return {"taken_mb": found.get("RSS", 0), "most_mb": found.get("HWM", 0)}
 
 
 # The run.
@@ -242,17 +242,12 @@ def _add_up(mechanism: str, categories: int, block: int, units: list[dict]) -> d
         "counts": counts.tolist(),
         "estimate": found.tolist(),
         "deviations": deviations.tolist(),
-        "taken_mb": _find_most(steps["count"], "taken_mb"),
-        "most_mb": _find_most(steps["count"], "most_mb"),
+        **{name: max(row[name] for row in steps["count"]) for name in ("taken_mb", "most_mb")},
         **{
             step: {name: sum(row[name] for row in rows) for name in ("seconds", "cpu_seconds")}
             for step, rows in steps.items()
         },
     }
-
-
-def _find_most(rows: list[dict], memory: str) -> int | None:
-    return max(row[memory] or 0 for row in rows) or None
 
 
 def list_units(chosen: argparse.Namespace) -> list[Unit]:
@@ -307,7 +302,7 @@ def _collect(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
         "counts": np.sum([part["counts"] for part in parts], axis=0).tolist(),
         "seconds": read_clock()["seconds"],
         "cpu_seconds": round(sum(part["cpu_seconds"] for part in parts), 4),
-        "most_mb": _find_most(parts, "most_mb"),
+        "most_mb": max(part["most_mb"] for part in parts),
     }
 
 

@@ -58,13 +58,13 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dpnotes import datasets, pate
 from dpnotes._checks import check_choice
@@ -316,8 +316,8 @@ def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
     -------
     list of dict
         For each setting its "setting", "epsilon", "seeds", the means of "answered",
-        "label_accuracy", "student_accuracy" and "epsilon_data_dependent" (None where a record has
-        none), and "lowest" and "highest", the extremes of the students' accuracy.
+        "label_accuracy", "student_accuracy" and "epsilon_data_dependent" (NaN where no record has
+        one), and "lowest" and "highest", the extremes of the students' accuracy.
 
     Examples
     --------
@@ -327,25 +327,20 @@ def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
     units = document.get("units", [])
     if any(unit["setup"] != units[0]["setup"] for unit in units):
         raise ValueError("document must hold units of one set-up, to average over seeds")
-    found: dict[str, dict[int, dict[str, Any]]] = {}
-    for record in document["records"]:
-        seeds = found.setdefault(record["setting"], {})
-        if record["seed"] in seeds:
-            raise ValueError(f"document must hold {record['setting']!r} once a seed")
-        seeds[record["seed"]] = record
-    averaged = ("answered", "label_accuracy", "student_accuracy", "epsilon_data_dependent")
-    rows = []
-    for name, seeds in found.items():
-        records = list(seeds.values())
-        accuracies = [record["student_accuracy"] for record in records]
-        row = {"setting": name, "epsilon": records[0].get("epsilon"), "seeds": len(records)}
-        row |= {key: _mean([record.get(key) for record in records]) for key in averaged}
-        rows.append({**row, "lowest": min(accuracies), "highest": max(accuracies)})
-    return rows
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    return None if None in values else float(np.mean(values))
+    averaged = ["answered", "label_accuracy", "student_accuracy", "epsilon_data_dependent"]
+    columns = ["setting", "seed", "epsilon", *averaged]
+    records = pd.DataFrame(document["records"], columns=columns)
+    if records.duplicated(["setting", "seed"]).any():
+        raise ValueError("document must hold each setting once a seed")
+    groups = records.groupby("setting", sort=False)
+    rows = groups.agg(
+        epsilon=("epsilon", "first"),
+        seeds=("seed", "size"),
+        **{name: (name, lambda values: values.mean()) for name in averaged},
+        lowest=("student_accuracy", "min"),
+        highest=("student_accuracy", "max"),
+    )
+    return rows.reset_index().to_dict("records")
 
 
 # The teachers, and their votes.
@@ -435,9 +430,8 @@ def _hash(votes: np.ndarray) -> str:
 def list_units(chosen: argparse.Namespace) -> list[Unit]:
     seeds = range(min(SMALL_SEEDS if chosen.small else SEEDS, chosen.seeds))
     setup = {"student": asdict(STUDENT), "pool": 10_000 - _TESTS, "delta": DELTA}
-    rows = [{"setting": setting.name, **setting._asdict()} for setting in SETTINGS]
-    for row in rows:
-        del row["name"]
+    names = ("setting", *Setting._fields[1:])
+    rows = [dict(zip(names, setting, strict=True)) for setting in SETTINGS]
     return [Unit({"seed": seed}, setup, rows) for seed in seeds]
 
 
