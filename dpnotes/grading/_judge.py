@@ -1,12 +1,12 @@
 """The judge: what stored outputs say of a submission. Nothing of the submission runs here.
 
-Each check returns a sentence that says what is wrong, or None, also where the task does not ask for
-it. A check that can err does so with a probability of at most `share` on a right submission.
+Each check returns a sentence that says what is wrong, or None. A check that can err does so with a
+probability of at most `share` on a right submission.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import cycle, repeat
 
@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpnotes.audit._exact import exact_epsilon
-from dpnotes.audit._outputs import read_output
+from dpnotes.audit._outputs import EXACT_INTEGER, read_output
 from dpnotes.audit._report import report
 from dpnotes.grading._task import Runs, Task
-from dpnotes.grading._values import by_value
 from dpnotes.release import _quote_value
 
 _MOST = 1000  # characters of a sentence that quotes a submission
@@ -28,18 +27,9 @@ CAUSES = {
     "answer": "Put small numbers in by hand, and compare with the definition.",
     "shape": "Look at what the task says of the type and the size of the output.",
     "rng": "Draw from the generator that is handed over as rng, and from nothing else.",
-    "privacy": (
-        "Usual causes are a probability or a scale for another problem than this one, one draw "
-        "that several people share, and something that is published without noise."
-    ),
-    "distribution": (
-        "Usual causes are a formula for another number of categories, a parameter that was halved "
-        "or doubled, and a lie that may come out true."
-    ),
-    "usefulness": (
-        "Usual causes are noise for less epsilon than may be spent, and an estimate that does not "
-        "correct for the noise."
-    ),
+    "privacy": "Check the scale, draw anew for each person, and publish nothing without noise.",
+    "distribution": "Check the parameter, the categories, and whether a lie may come out true.",
+    "usefulness": "Spend all of the epsilon that you may, and correct the estimate for the noise.",
 }
 
 
@@ -47,23 +37,48 @@ def judge_runs(task: Task, runs: Runs, share: float, rng: np.random.Generator) -
     """Return the first check that fails and a sentence, or "passed" and what was looked at."""
     if runs.fault:
         return "run", f"{_escape(runs.fault)}. {task.causes.get('run', '')}".rstrip()
-    for name, check in _CHECKS.items():
-        fault = check(task, runs, share, rng)
-        if fault and all(output is None for outputs in runs.outputs for output in outputs):
-            return name, (
-                f"{task.function} returned None whenever it was called: it is not written yet, or "
-                "it lacks a return."
-            )
-        if fault and (constant := _describe_constant(task, runs, name)):
-            name, fault = "rng", constant
-        if fault:
-            return name, f"{_escape(fault)} {_find_cause(task, runs, name)}"
-    if task.answers:
-        return "passed", f"Passed: {len(task.answers)} of {len(task.answers)} answers are right."
-    words = f"Passed: {task.trials:,} runs on each of {len(task.data_sets)} data sets"
+    checks = _make_checks(task, runs, share, rng)
+    name, fault = next(((name, fault) for name, fault in checks if fault), ("passed", ""))
+    if not fault and task.answers:
+        return name, f"Passed: {len(task.answers)} of {len(task.answers)} answers are right."
+    if not fault:
+        claim = "" if task.epsilon is None else f"; epsilon = {task.epsilon:.4g} is not refuted"
+        where = f"each of {len(task.data_sets)} data sets"
+        return name, f"Passed: {task.trials:,} runs on {where}{claim}."
+    values = [set(map(by_value, outputs)) for outputs in runs.outputs]
+    if all(found == {None} for found in values):
+        return name, (
+            f"{task.function} returned None whenever it was called: it is not written yet, or it "
+            "lacks a return."
+        )
+    is_constant = task.uses_rng and all(len(found) == 1 for found in values)
+    if is_constant and name in ("privacy", "distribution"):
+        name = "rng"
+        fault = (
+            f"On {_quote_value(task.data_sets[0])}, {task.function} returned "
+            f"{_quote(runs.outputs[0][0])} in all {task.trials:,} runs, each with a seed of its "
+            "own: rng is not used, or for so little noise that none shows."
+        )
+    return name, f"{_escape(fault)} {_find_cause(task, runs, name)}"
+
+
+def _make_checks(
+    task: Task, runs: Runs, share: float, rng: np.random.Generator
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the name of each check that the task asks for, and what it found."""
+    # Of answers there is no data set, and of a mechanism there are no answers.
+    by_data = list(zip(task.data_sets, runs.outputs, strict=False))
+    yield "answer", check_answers(task, runs, task.answers)
+    if task.shape is not None:
+        yield from (("shape", check_shape(task, *outputs)) for outputs in by_data)
+    yield "rng", check_rng(task, runs)
     if task.epsilon is not None:
-        words += f"; epsilon = {task.epsilon:.4g} is not refuted"
-    return "passed", f"{words}."
+        yield "privacy", check_privacy(task, runs, share, rng)
+    if task.distribution is not None:
+        for one in by_data:
+            yield "distribution", check_distribution(task, *one, task.distribution, share)
+    if task.loss is not None:
+        yield from (("usefulness", check_usefulness(task, *o, share)) for o in by_data)
 
 
 def _find_cause(task: Task, runs: Runs, name: str) -> str:
@@ -73,11 +88,11 @@ def _find_cause(task: Task, runs: Runs, name: str) -> str:
     for sentence, stands_for in mistakes.items():
         # A mistake that cannot be computed fits nothing.
         with suppress(ArithmeticError, LookupError, ValueError):
-            # Of answers there is no data set on which a distribution could differ.
-            fits = _compare_distribution(task, runs, stands_for, _LIKELY) is None
-            for [output], (args, _) in zip(runs.outputs, task.answers, strict=False):
-                fits = fits and _is_answer(output, stands_for(*args), task.tolerance)
-            if fits:
+            mistaken = [(args, stands_for(*args)) for args, _ in task.answers]
+            found = [check_answers(task, runs, mistaken)]
+            for one in zip(task.data_sets, runs.outputs, strict=False):
+                found.append(check_distribution(task, *one, stands_for, _LIKELY))
+            if not any(found):
                 return sentence
     return task.causes.get(name, CAUSES[name])
 
@@ -85,10 +100,9 @@ def _find_cause(task: Task, runs: Runs, name: str) -> str:
 # Answers of functions without randomness
 
 
-def check_answers(task: Task, runs: Runs, *_: object) -> str | None:
+def check_answers(task: Task, runs: Runs, answers: Iterable) -> str | None:
     """Compare what came with what is right, within the tolerance."""
-    # Of a task without answers there are none to compare.
-    for [output], (args, right) in zip(runs.outputs, task.answers, strict=False):
+    for (args, right), [output] in zip(answers, runs.outputs, strict=False):
         if not _is_answer(output, right, task.tolerance):
             call = f"{task.function}({', '.join(map(_quote_value, args))})"
             how = _describe_error(output, right)
@@ -107,10 +121,8 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
     if isinstance(right, list | tuple):
         same = isinstance(output, list | tuple) and len(output) == len(right)
         return same and all(map(_is_answer, output, right, repeat(tolerance)))
-    if not _is_number(right):
+    if not (_is_number(right) and _is_number(output)):
         return type(output) is type(right) and output == right
-    if not _is_number(output):
-        return False
     if output == right or (output != output and right != right):
         return True
     with suppress(OverflowError):  # an integer that is larger than every float
@@ -164,16 +176,12 @@ def _is_table(rows: NDArray) -> bool:
 # Mechanisms
 
 
-def check_shape(task: Task, runs: Runs, *_: object) -> str | None:
+def check_shape(task: Task, data: object, outputs: list) -> str | None:
     """Find an output that does not hold finite numbers in the shape that is asked for."""
-    if task.shape is None:
-        return None
-    for data, outputs in zip(task.data_sets, runs.outputs, strict=False):
-        wanted = task.shape(data) if callable(task.shape) else task.shape
-        for output in outputs:
-            if fault := _describe_shape(output, wanted):
-                returned = f"{task.function} returned {_quote(output)}"
-                return f"On {_quote_value(data)}, {returned}: {fault}."
+    wanted = task.shape(data) if callable(task.shape) else task.shape
+    for output in outputs:
+        if fault := _describe_shape(output, wanted):
+            return f"On {_quote_value(data)}, {task.function} returned {_quote(output)}: {fault}."
     return None
 
 
@@ -188,9 +196,9 @@ def _describe_shape(output: object, wanted: tuple) -> str | None:
     return None if np.isfinite(array).all() else "finite numbers are asked for"
 
 
-def check_rng(task: Task, runs: Runs, *_: object) -> str | None:
+def check_rng(task: Task, runs: Runs) -> str | None:
     """Find two runs with one seed and two outputs: not the generator alone decides."""
-    for data, once, again in runs.repeated:
+    for (data,), once, again in runs.repeated:
         if len({by_value(once), by_value(again)}) == 2:
             return (
                 f"On {_quote_value(data)} and with one and the same seed, {task.function} returned "
@@ -199,34 +207,8 @@ def check_rng(task: Task, runs: Runs, *_: object) -> str | None:
     return None
 
 
-def _describe_constant(task: Task, runs: Runs, name: str) -> str:
-    """Return that noise is missing, if that explains a fault.
-
-    It does on a data set with one output, where that refutes the stated distribution. Where none is
-    stated, a neighbour has another output in all runs.
-    """
-    if not task.uses_rng or name not in ("privacy", "distribution"):
-        return ""
-    found = [set(map(by_value, outputs)) for outputs in runs.outputs]
-    apart = [found[p] | found[q] for p, q in task.places if len(found[p]) == len(found[q]) == 1]
-    for data, outputs, values in zip(task.data_sets, runs.outputs, found, strict=True):
-        if task.distribution is None:
-            explains = any(values < both for both in apart)
-        else:
-            explains = _compare_on(task, data, outputs, task.distribution, _LIKELY)
-        if len(values) == 1 and explains:
-            return (
-                f"On {_quote_value(data)}, {task.function} returned {_quote(outputs[0])} in all "
-                f"{task.trials:,} runs, each with a seed of its own: rng is not used, or for so "
-                "little noise that none shows."
-            )
-    return ""
-
-
 def check_privacy(task: Task, runs: Runs, share: float, rng: np.random.Generator) -> str | None:
     """Audit all pairs on what is stored."""
-    if task.epsilon is None:
-        return None
     stored, kinds = runs.outputs, {read_output(o, []) for outputs in runs.outputs for o in outputs}
     if len(kinds) > 1:
         stored = [list(map(by_value, outputs)) for outputs in stored]
@@ -244,34 +226,18 @@ def check_privacy(task: Task, runs: Runs, share: float, rng: np.random.Generator
     return found.sentence if found.verdict == "violated" else None
 
 
-def check_distribution(task: Task, runs: Runs, share: float, rng: object) -> str | None:
-    """Compare the outputs with the distribution that the teacher states, which has to be one."""
-    if task.distribution is None:
-        return None
-    return _compare_distribution(task, runs, task.distribution, share)
-
-
-def _compare_distribution(
-    task: Task, runs: Runs, distribution: Callable, share: float
-) -> str | None:
-    for data, outputs in zip(task.data_sets, runs.outputs, strict=False):
-        if found := _compare_on(task, data, outputs, distribution, share):
-            return found
-    return None
-
-
-def _compare_on(
+def check_distribution(
     task: Task, data: object, outputs: list, distribution: Callable, share: float
 ) -> str | None:
-    stated, words, values = distribution(data), _quote_value(data), outputs
+    """Compare the outputs on a data set with their distribution."""
+    stated = distribution(data)
+    words, values = _quote_value(data), outputs
     if task.statistic is not None:
-        words, values = f"{words}, by the statistic of the task", []
-        try:
-            for output in outputs:
-                values.append(task.statistic(output, data))
-        except Exception:  # whatever one that was written for right outputs raises on others
-            output = _quote(outputs[len(values)])
-            return f"On {_quote_value(data)}, {output} has no statistic of the task."
+        words = f"{words}, by the statistic of the task"
+        values = [_apply(task.statistic, output, data) for output in outputs]
+        for output, value in zip(outputs, values, strict=True):
+            if value is None:
+                return f"On {_quote_value(data)}, {_quote(output)} has no statistic of the task."
     compare = compare_frequencies if isinstance(stated, Mapping) else compare_numbers
     return compare(words, values, stated, share)
 
@@ -312,8 +278,10 @@ def _at_least(hits: ArrayLike, runs: int, p: ArrayLike) -> NDArray[np.float64]:
 def compare_numbers(data: str, outputs: list, stated: object, share: float) -> str | None:
     """Compare two distribution functions, by the bound of Dvoretzky, Kiefer, Wolfowitz, Massart.
 
-    The two are nowhere further apart than sqrt(log(2 / share) / 2n), but with probability share;
-    that holds for every distribution, on a grid or not.
+    The two are nowhere further apart than sqrt(log(2 / error) / 2n), but with probability error;
+    that holds for every distribution, on a grid or not. It does not see that n outputs are all the
+    one value of a large probability p. By chance they are at most with probability p^(n - 1), even
+    if there are several such values. Either test has half of the share.
     """
     for output in outputs:
         if fault := _describe_shape(output, ()):
@@ -331,7 +299,9 @@ def compare_numbers(data: str, outputs: list, stated: object, share: float) -> s
     seen = np.concatenate([upto, upto - counts / n])
     wanted = np.concatenate([at, at - step])
     worst = int(np.abs(seen - wanted).argmax())
-    if abs(seen[worst] - wanted[worst]) <= math.sqrt(math.log(2 / share) / (2 * n)):
+    is_constant = len(values) == 1 and np.all(step ** (n - 1) <= share / 2)
+    bound = math.sqrt(math.log(4 / share) / (2 * n))
+    if abs(seen[worst] - wanted[worst]) <= bound and not is_constant:
         return None
     side, place = divmod(worst, len(values))
     return (
@@ -346,42 +316,47 @@ def _is_discrete(stated: object) -> bool:
     return any(kind.__name__ == "rv_discrete" for kind in type(getattr(stated, "dist", 0)).__mro__)
 
 
-def check_usefulness(task: Task, runs: Runs, share: float, rng: object) -> str | None:
+def check_usefulness(task: Task, data: object, outputs: list, share: float) -> str | None:
     """Count how often the loss is above the margin."""
-    if task.loss is None:
+    found = [_apply(lambda *given: float(task.loss(*given)), output, data) for output in outputs]
+    losses = np.array(found, dtype=float)
+    lost = ~np.isfinite(losses)
+    hits, n = int((lost | (losses > task.margin)).sum()), len(outputs)
+    if _at_least(hits, n, task.beyond) >= share:
         return None
-    for data, outputs in zip(task.data_sets, runs.outputs, strict=False):
-        losses = np.array([_take_loss(task, output, data) for output in outputs])
-        lost = ~np.isfinite(losses)
-        hits, n = int((lost | (losses > task.margin)).sum()), len(outputs)
-        if _at_least(hits, n, task.beyond) < share:
-            fault = f"the error was above {task.margin:.4g} in {hits:,} of {n:,} runs"
-            if lost.any():
-                example = _quote(outputs[lost.argmax()])
-                fault += f" ({lost.sum():,} outputs, such as {example}, are no answer at all)"
-            return (
-                f"Not as useful as promised: on {_quote_value(data)}, {fault}, and "
-                f"{n * task.beyond:,.0f} are expected at most."
-            )
+    fault = f"the error was above {task.margin:.4g} in {hits:,} of {n:,} runs"
+    if lost.any():
+        example = _quote(outputs[lost.argmax()])
+        fault += f" ({lost.sum():,} outputs, such as {example}, are no answer at all)"
+    return (
+        f"Not as useful as promised: on {_quote_value(data)}, {fault}, and {n * task.beyond:,.0f} "
+        "are expected at most."
+    )
+
+
+def _apply(function: Callable, output: object, data: object) -> object:
+    """Return what a teacher's function says of an output, or None if it is for other outputs."""
+    with suppress(Exception):
+        return function(output, data)
     return None
 
 
-def _take_loss(task: Task, output: object, data: object) -> float:
-    """Return how far off an output is; what is no output at all is infinitely far."""
-    try:
-        return float(task.loss(output, data))
-    except Exception:  # whatever a loss that was written for right outputs raises on others
-        return math.inf
+def by_value(output: object) -> Hashable:
+    """Return what all outputs of the same values have in common: floats, texts and tuples of them.
 
-
-_CHECKS = {
-    "answer": check_answers,
-    "shape": check_shape,
-    "rng": check_rng,
-    "privacy": check_privacy,
-    "distribution": check_distribution,
-    "usefulness": check_usefulness,
-}
+    Numbers are floats up to where these are exact. A dict is the tuple of its items by their keys.
+    """
+    if isinstance(output, np.ndarray | np.generic):
+        output = output.tolist()
+    if isinstance(output, dict):
+        items = [(by_value(name), by_value(value)) for name, value in output.items()]
+        return tuple(sorted(items, key=lambda item: repr(item[0])))
+    if isinstance(output, list | tuple):
+        return tuple(map(by_value, output))
+    if not isinstance(output, int | float) or abs(output) > EXACT_INTEGER:
+        return output
+    # NaN is the same object, so that it equals itself within tuples and as a key.
+    return float(output) if output == output else math.nan
 
 
 def _quote(output: object) -> str:

@@ -5,8 +5,8 @@ arrays and collections of them, and whatever is something else, or too large, is
 """
 
 import functools
-import itertools
 import json
+import math
 import os
 import pickle
 import queue
@@ -17,29 +17,33 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnotes._checks import check_flag, check_real, check_rng
 from dpnotes.audit._outputs import MechanismFailed
 from dpnotes.grading import _sandbox_worker
-from dpnotes.grading._task import Runs, Task, list_inputs, sort_outputs
-from dpnotes.grading._values import build_output
+from dpnotes.grading._task import Runs, Task, sort_outputs
 
+_SCRATCH = 2**26  # bytes of files, together and each
 _NAMESPACES = (
     *("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
-    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--size", str(_SCRATCH)),
+    *("--tmpfs", "/dev/shm", "--chdir", "/dev/shm", "--setenv", "HOME", "/dev/shm"),
 )
 # Network namespaces do not cut off the sockets of services, which lie there.
 _SERVICES = "/run"
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SystemRoot", "TMPDIR", "TEMP", "TMP")
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_SCRATCH = 2**26  # bytes of files, together and each
 _LARGEST = 2**26  # bytes of one answer
 _MOST = 2**28  # bytes of all answers to what was sent together
+_WIDEST = 100  # rows of nothing: an empty array costs no bytes, and as lists it has them all
+_MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _PATIENCE = 60.0  # seconds for the interpreter to start, beside what the submission may take
 _UNREADABLE = "its process ended, or said what cannot be read"
 # What leaves a process.
@@ -66,20 +70,17 @@ class Sandbox:
         # Handed over as text, since the file is hidden wherever the package is.
         script = Path(_sandbox_worker.__file__).read_text(encoding="utf-8")
         script = f"import sys\nsys.path[:] = {path!r}\n{script}"
+        command = [*wrapper, sys.executable, "-I", "-B", "-c", script]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         self._process = subprocess.Popen(
-            [*wrapper, sys.executable, "-I", "-B", "-c", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            **options,
+            command, stdin=pipe, stdout=pipe, stderr=nowhere, start_new_session=True, **options
         )
         # A process that neither reads nor writes keeps these threads waiting, and nobody else.
         self._messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         for work in (self._talk, self._listen):
             threading.Thread(target=work, daemon=True).start()
-        self.seconds = _PATIENCE
+        self._setup, self.seconds = setup, _PATIENCE
         self.send(setup)
         # It is ready before anything that is not trusted is loaded.
         if self.receive() != ("ready", []):
@@ -89,10 +90,10 @@ class Sandbox:
 
     def send(self, *messages: object) -> None:
         """Send the setup, or calls: (arguments, those by name, seed of a new generator or None)."""
-        self._said = 0  # bytes since it was last asked
+        self._left = _MOST  # bytes that it may answer
         self._messages.put(b"".join(map(pickle.dumps, messages)))
 
-    def receive(self) -> tuple[str, object]:
+    def receive(self) -> tuple[str, list]:
         """Return the next answer as (kind, what it says), which is "late" when no time is left."""
         started = time.monotonic()
         try:
@@ -121,15 +122,13 @@ class Sandbox:
     def _listen(self) -> None:
         """Queue all lines, up to the end or too much of them, and an empty one."""
         with self._process.stdout as stream:
-            while line := stream.readline(_LARGEST):
-                self._said += len(line)
-                if self._said > _MOST:
-                    break
+            while (line := stream.readline(_LARGEST)) and self._left > 0:
+                self._left -= len(line)
                 self._answers.put(line)
         self._answers.put(b"")
 
 
-def read_answer(line: bytes) -> tuple[str, object]:
+def read_answer(line: bytes) -> tuple[str, list]:
     """Return the kind of an answer, and the output or the texts that it says.
 
     What cannot be read is an end.
@@ -137,12 +136,39 @@ def read_answer(line: bytes) -> tuple[str, object]:
     try:
         kind, *said = json.loads(line)
         if kind == "returned":
-            return kind, build_output(*said)
+            return kind, [build_output(*said)]
         if all(type(word) is str for word in (kind, *said)):
             return kind, said
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
         pass
     return "ended", []
+
+
+def build_output(parts: object, depth: int = 0) -> object:
+    """Return the output that `_sandbox_worker.write_output` wrote, or fail on anything else."""
+    if parts is None or type(parts) in (bool, int, float, str):
+        return parts
+    if depth == _sandbox_worker.DEEPEST:
+        raise RecursionError("too deep to judge")
+    name, *items = parts
+    if name == "array":
+        return _build_array(*items)
+    items = [build_output(item, depth + 1) for item in items]
+    return _build_dict(*items) if name == "dict" else {"list": list, "tuple": tuple}[name](items)
+
+
+def _build_array(shape: list[int], numbers: list) -> NDArray:
+    if not all(type(number) in (bool, int, float) for number in numbers):
+        raise TypeError("not numbers")
+    if not numbers and math.prod(max(1, length) for length in shape) > _WIDEST:
+        raise ValueError("too many rows of nothing")
+    return np.array(numbers).reshape(shape)
+
+
+def _build_dict(keys: list, values: list) -> dict:
+    if any(count > _MOST_ALIKE for count in Counter(map(hash, keys)).values()):
+        raise ValueError("too many keys with one hash")
+    return dict(zip(keys, values, strict=True))
 
 
 # Submissions
@@ -160,31 +186,21 @@ def choose_isolation(isolation: str) -> str:
 @functools.cache
 def _has_namespaces() -> bool:
     """Whether bubblewrap is installed, and the system lets it do its work."""
-    command = [*_NAMESPACES, *_cover(_SERVICES), sys.executable, "-I", "-c", ""]
+    command = [*_NAMESPACES, sys.executable, "-I", "-c", ""]
     return (
         bool(shutil.which("bwrap")) and not subprocess.run(command, capture_output=True).returncode
     )
 
 
-def _cover(folder: str) -> list[str]:
-    """Return what puts an empty folder, of limited size, before another one."""
-    return ["--size", str(_SCRATCH), "--tmpfs", folder]
-
-
-def _wrap(task: Task, hidden: Iterable[str], scratch: str) -> list[str]:
-    """Return the command that shows a process nothing of what is hidden, and one empty folder."""
+def _wrap(task: Task, hidden: Iterable[str], empty: str) -> list[str]:
+    """Return the command that shows a process something empty in place of what is hidden."""
     blocked = [place for name in task.blocked for place in _find_places(name)]
-    places = set(map(os.path.realpath, [*hidden, _SERVICES, *blocked]))
-    outer = [p for p in places if not any(p.startswith(f"{other}/") for other in places)]
-    folders = list(filter(os.path.isdir, outer))
-    files = [place for place in outer if os.path.isfile(place)]
-    return [
-        *_NAMESPACES,
-        *itertools.chain(*map(_cover, folders), *(["--ro-bind", "/dev/null", f] for f in files)),
-        *_cover(scratch),
-        *itertools.chain(*(["--remount-ro", folder] for folder in folders)),
-        *("--chdir", scratch, "--"),
-    ]
+    command = list(_NAMESPACES)
+    # A folder after what lies in it.
+    for place in sorted(set(map(os.path.realpath, [*hidden, _SERVICES, *blocked])), reverse=True):
+        if os.path.exists(place):
+            command += ["--ro-bind", empty if os.path.isdir(place) else os.devnull, place]
+    return command
 
 
 def _find_places(name: str) -> list[str]:
@@ -202,32 +218,29 @@ def collect_outputs(
     task: Task, cells: list[str], plan: list[tuple], hidden: Iterable[str], isolation: str
 ) -> Runs:
     """Load a submission, and call its function as planned: (which inputs, seed or None)."""
-    processor = int(task.seconds) + 1
-    limits = {"RLIMIT_AS": task.memory, "RLIMIT_CPU": processor, "RLIMIT_FSIZE": _SCRATCH}
-    setup = {"place": "", "cells": cells, "function": task.function, "fresh": False}
-    setup |= {"blocked": task.blocked, "limits": limits}
+    limits = {"AS": task.memory, "CPU": int(task.seconds) + 1, "FSIZE": _SCRATCH}
+    setup = {"cells": cells, "function": task.function, "blocked": task.blocked, "limits": limits}
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ONE_THREAD
-    inputs = list_inputs(task)
+    inputs = task.inputs
+    calls = [(inputs[i], task.arguments, seed if task.uses_rng else None) for i, seed in plan]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         wrapper = _wrap(task, hidden, scratch) if isolation == "namespaces" else []
         options = {"cwd": scratch, "env": kept | {"HOME": scratch}}
         with closing(Sandbox(setup, task.seconds, wrapper, **options)) as sandbox:
-            sandbox.send(*((*inputs[place], seed) for place, seed in plan))
+            sandbox.send(*calls)
             answers = []
             for wanted in ["loaded", *["returned"] * len(plan)]:
                 kind, said = sandbox.receive()
                 if kind != wanted:
-                    is_endless = (wanted, kind) == ("loaded", "late")
-                    kind = "endless" if is_endless else kind
-                    return Runs([], [], _describe_fault(task, len(plan), kind, said), is_endless)
-                answers.append(said)
-    return sort_outputs(task, plan, answers[1:])
+                    kind = "endless" if (wanted, kind) == ("loaded", "late") else kind
+                    fault = _describe_fault(task, len(plan), kind, said)
+                    return Runs([], [], fault, kind == "endless")
+                answers += said
+    return sort_outputs(task, plan, answers)
 
 
 def _describe_fault(task: Task, calls: int, kind: str, said: list[str]) -> str:
-    if kind == "returned":  # before it was called
-        return _UNREADABLE.capitalize()
-    name, words = task.function, " ".join(": ".join(said[:2]).split())
+    name, words = task.function, " ".join(": ".join(map(str, said[:2])).split())
     faults = {
         "endless": f"Its cells had not ended after {task.seconds:g} seconds",
         "late": f"{name} was still at work after {task.seconds:g} seconds, in which it had to be "
@@ -311,7 +324,8 @@ def in_a_process(
     check_flag("fresh", fresh)
     if fresh and not hasattr(os, "fork"):
         raise NotImplementedError("fresh processes need a system that can fork")
-    with closing(_Mechanism(_pickle_mechanism(mechanism), seconds, fresh)) as near_end:
+    setup = {"place": _pickle_mechanism(mechanism), "fresh": fresh}
+    with closing(_Mechanism(setup, seconds, env=os.environ | _ONE_THREAD)) as near_end:
         yield near_end
 
 
@@ -323,10 +337,9 @@ def _pickle_mechanism(mechanism: Callable | str) -> str | bytes:
         return mechanism
     if not callable(mechanism):
         raise TypeError(f"mechanism must be callable or named, got {type(mechanism).__name__}")
-    try:
+    pickler = pickle
+    with suppress(ModuleNotFoundError):
         import cloudpickle as pickler
-    except ModuleNotFoundError:
-        pickler = pickle
     try:
         return pickler.dumps(mechanism)
     except Exception as error:
@@ -335,29 +348,26 @@ def _pickle_mechanism(mechanism: Callable | str) -> str | bytes:
         ) from error
 
 
-class _Mechanism:
+class _Mechanism(Sandbox):
     """The near end of a mechanism that runs elsewhere."""
 
-    def __init__(self, place: str | bytes, seconds: float, fresh: bool) -> None:
-        self._fresh, self._ended = fresh, ""
-        self._generator: np.random.Generator | None = None
-        setup = {"place": place, "fresh": fresh, "blocked": (), "limits": {}}
-        self._sandbox = Sandbox(setup, seconds, env=os.environ | _ONE_THREAD)
+    _ended = ""
+    _generator: np.random.Generator | None = None
 
     def __call__(self, data: object, rng: np.random.Generator | int | None = None) -> object:
         """Return what the mechanism returns, or raise `MechanismRaised` where it raises."""
-        if self._ended:
-            raise MechanismFailed(self._ended)
+        if self._process.returncode is not None or self._ended:
+            raise MechanismFailed(self._ended or "the process of the mechanism has ended")
         rng, seed = check_rng(rng), None
         # A process that has seen no other call has no generator that goes on.
-        if self._fresh or rng is not self._generator:
+        if self._setup["fresh"] or rng is not self._generator:
             self._generator, seed = rng, rng.integers(2**63, size=4).tolist()
-        self._sandbox.send(((data,), {}, seed))
-        kind, said = self._sandbox.receive()
+        self.send(((data,), {}, seed))
+        kind, said = self.receive()
         if kind == "loaded":
-            kind, said = self._sandbox.receive()
+            kind, said = self.receive()
         if kind == "returned":
-            return said
+            return said[0]
         if kind == "raised":
             raise MechanismRaised(*said)
         words = {
@@ -365,13 +375,6 @@ class _Mechanism:
             "refused": f"mechanism must return {_CARRIED}, got ",
             "late": "it took more than its seconds",
         }
-        self.close(
-            f"mechanism gives no output: {words.get(kind, _UNREADABLE)}{': '.join(said[:2])}"
-        )
+        why = f"{words.get(kind, _UNREADABLE)}{': '.join(said[:2])}"
+        self._ended = f"mechanism gives no output: {why}"
         raise MechanismFailed(self._ended)
-
-    def close(self, why: str = "the process of the mechanism has ended") -> None:
-        """End the process, and those that it started."""
-        if not self._ended:
-            self._ended = why
-            self._sandbox.close()

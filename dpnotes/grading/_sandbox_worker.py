@@ -16,9 +16,10 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
+
+DEEPEST = 30  # lists within lists
 
 
 def main() -> None:
@@ -28,24 +29,17 @@ def main() -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     setup = pickle.load(calls)
-    limit_resources(setup["limits"])
-    for answer in answer_setup(setup, read_messages(calls)):
+    limit_resources(setup.get("limits", {}))
+    for answer in answer_setup(setup, iter(lambda: pickle.load(calls), None)):
         answers.write(answer + b"\n")
         answers.flush()
-
-
-def read_messages(stream: Iterable) -> Iterator:
-    """Yield what the near end sends, until it closes the pipe."""
-    with suppress(EOFError):
-        while True:
-            yield pickle.load(stream)
 
 
 def answer_setup(setup: dict, calls: Iterable[tuple]) -> Iterator[bytes]:
     """Yield all answers as JSON: that it is ready, and what comes of the calls."""
     yield json.dumps(["ready"]).encode()
-    sys.meta_path.insert(0, Blocked(setup["blocked"]))
-    if setup["fresh"]:
+    sys.meta_path.insert(0, Blocked(setup.get("blocked", ())))
+    if setup.get("fresh"):
         pkgutil.resolve_name("dpnotes.audit._lower_bound")  # once, not in every fork
         yield from (answer_in_a_fork(setup, call) for call in calls)
     else:
@@ -73,7 +67,7 @@ def answer_in_a_fork(setup: dict, call: tuple) -> bytes:
 
 def answer_calls(setup: dict, calls: Iterable[tuple]) -> Iterator[list]:
     """Load the function once, and yield what came of that and of each call: [kind, ...]."""
-    if setup["place"]:
+    if "place" in setup:
         function, fault = load_mechanism(setup["place"])
     else:
         function, fault = load_submission(setup["cells"], setup["function"])
@@ -98,7 +92,7 @@ def answer_call(function: Callable, args: tuple, options: dict) -> list:
         return ["raised", *describe_error(error)]
     try:
         return ["returned", write_output(output)]
-    except (RecursionError, TypeError) as error:
+    except TypeError as error:
         return ["refused", str(error)]
 
 
@@ -115,25 +109,29 @@ def load_submission(cells: list[str], name: str) -> tuple[Callable | None, list[
     submission = types.ModuleType("submission")
     sys.modules["submission"] = submission
     compiled, faults = codeop.Compile(), []  # it remembers imports from `__future__`
+    compiled.flags = 0  # and expects no further lines
     for number, cell in enumerate(cells, start=1):
-        faults += run_cell(cell, f"<submission, part {number}>", submission.__dict__, compiled)
+        for part in split_cell(cell):
+            try:
+                code = compiled(part, f"<submission, part {number}>", "exec")
+                exec(code, submission.__dict__)
+            except BaseException as error:  # one that fails does not stop the next
+                faults.append(describe_error(error))
     function = getattr(submission, name, None)
     return (function, []) if callable(function) else (None, [*faults, []][0])
 
 
-def run_cell(cell: str, name: str, space: dict, compiled: Callable) -> list[list]:
-    """Run one statement after another, and return their faults: none of them stops the next."""
-    faults = []
-    try:
-        statements = ast.parse(cell, name).body
-    except (RecursionError, SyntaxError, ValueError) as error:
-        return [describe_error(error)]
-    for statement in statements:
-        try:
-            exec(compiled(ast.Module([statement], []), name, "exec"), space)
-        except BaseException as error:
-            faults.append(describe_error(error))
-    return faults
+def split_cell(cell: str) -> list[ast.Module | str]:
+    """Return the statements of a cell, or all of it as one where it cannot be read.
+
+    Lines that begin with % or ! are for IPython, and left out of what is no Python with them.
+    """
+    lines = cell.split("\n")
+    plain = "\n".join("" if line.lstrip()[:1] in ("%", "!") else line for line in lines)
+    for text in (cell, plain):
+        with suppress(MemoryError, RecursionError, SyntaxError, ValueError):
+            return [ast.Module([statement], []) for statement in ast.parse(text).body]
+    return [plain]
 
 
 def load_mechanism(place: str | bytes) -> tuple[Callable | None, list[str]]:
@@ -145,7 +143,7 @@ def load_mechanism(place: str | bytes) -> tuple[Callable | None, list[str]]:
             mechanism = pickle.loads(place)
         elif ".py:" in place:
             name, _, function = place.rpartition(":")
-            sys.path.insert(0, str(Path(name).parent))
+            sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
             mechanism = runpy.run_path(name)[function]
         else:
             mechanism = pkgutil.resolve_name(place)
@@ -155,31 +153,34 @@ def load_mechanism(place: str | bytes) -> tuple[Callable | None, list[str]]:
     return (mechanism if with_rng else lambda data, rng: mechanism(data)), []
 
 
-def write_output(output: object) -> object:
+def write_output(output: object, depth: int = 0) -> object:
     """Return an output as JSON holds it: constants as they are, and [name, part, ...] for others.
 
     Numbers of numpy become Python's own, and an array of numbers is its shape and the list of them.
-    A type that has no name there, such as a subclass, raises a TypeError with its own.
+    What has no name there, such as a subclass, raises a TypeError that says what it is.
     """
     kind = type(output)
     if dataclasses.is_dataclass(kind):
         fields = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
-        return write_output({kind.__name__: fields | getattr(output, "__dict__", {})})
+        return write_output({kind.__name__: fields | getattr(output, "__dict__", {})}, depth)
     if type(kind) is not type:  # a metaclass may say that it equals another type
         raise TypeError(kind.__name__)
     if output is None or kind in (bool, int, float, str):
         return output
+    if depth == DEEPEST:
+        raise TypeError(f"nest of more than {DEEPEST} lists")
     if kind in (list, tuple):
-        return [kind.__name__, *map(write_output, output)]
+        return [kind.__name__, *[write_output(item, depth + 1) for item in output]]
     if kind is dict:
-        return ["dict", write_output([*output]), write_output([*output.values()])]
+        parts = [*output], [*output.values()]
+        return ["dict", *[write_output(part, depth + 1) for part in parts]]
     if kind is np.ndarray or (isinstance(output, np.generic) and kind is output.dtype.type):
         if output.dtype.kind == "f":
             output = output.astype(float)  # a long double, too, is read as one
         if output.dtype.kind in "biuf" and kind is np.ndarray:
             return ["array", output.shape, output.ravel().tolist()]
         if output.dtype.kind in "biufU":
-            return write_output(output.tolist())
+            return write_output(output.tolist(), depth)
     raise TypeError(kind.__name__)
 
 
@@ -201,7 +202,7 @@ def limit_resources(limits: dict[str, int]) -> None:
 
         for name, limit in limits.items():
             with suppress(AttributeError, OSError, ValueError):
-                resource.setrlimit(getattr(resource, name), (limit, limit))
+                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 from dpnotes._checks import (
     check_choice,
     check_delta,
+    check_epsilon,
     check_flag,
     check_integer,
     check_probability,
@@ -127,23 +128,19 @@ class Task:
         """Refuse what cannot be asked, and keep all of it as plain values."""
         pairs = _require_list("pairs", self.pairs)
         kept = {
-            "points": _at_least_0("points", self.points),
-            "tolerance": _at_least_0("tolerance", self.tolerance),
-            "margin": _at_least_0("margin", self.margin),
             "beyond": check_probability("beyond", self.beyond),
             "delta": check_delta(self.delta),
             "trials": check_integer("trials", self.trials, low=100),
-            "seconds": check_real(
-                "seconds", self.seconds, low=0.0, low_open=True, allowed="a positive number"
-            ),
+            "seconds": check_epsilon(self.seconds, "seconds"),
             "memory": check_integer("memory", self.memory, low=2**28),
             "answers": tuple(map(_check_answer, _require_list("answers", self.answers))),
             "pairs": tuple(check_pairs(pairs)) if pairs else (),
             "data": tuple(_require_list("data", self.data)),
             "blocked": tuple(_check_names("blocked", _require_list("blocked", self.blocked))),
         }
-        if self.epsilon is not None:
-            kept["epsilon"] = _at_least_0("epsilon", self.epsilon)
+        for name in ["points", "tolerance", "margin"] + ["epsilon"] * (self.epsilon is not None):
+            allowed = "a finite number of at least 0"
+            kept[name] = check_real(name, getattr(self, name), low=0.0, allowed=allowed)
         _check_names("function", [self.function])
         check_flag("uses_rng", self.uses_rng)
         require_kind("says", self.says, str, "a sentence")
@@ -158,8 +155,7 @@ class Task:
             check_choice("causes", check, CHECKS)
         if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):
             raise TypeError("shape must be a tuple, a function of the data set or None")
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(kept)
         if bool(self.answers) == bool(self.pairs or self.data):
             raise ValueError("a task must have answers, or pairs and data sets to run on")
         if self.epsilon is not None and not self.pairs:
@@ -170,6 +166,11 @@ class Task:
         """The data sets to run a mechanism on, each once."""
         named = [data for pair in self.pairs for data in pair[:2]] + [*self.data]
         return tuple({pickle.dumps(data): data for data in named}.values())
+
+    @property
+    def inputs(self) -> list[tuple]:
+        """The arguments to call the function with."""
+        return [args for args, _ in self.answers] or [(data,) for data in self.data_sets]
 
     @property
     def places(self) -> list[list[int]]:
@@ -188,7 +189,7 @@ class Runs(NamedTuple):
     """What came of a submission, or a `fault` that says why there is nothing.
 
     `outputs` are those on each data set, or the one answer to each of the arguments, and `repeated`
-    holds (data set, output, output of a second run with the same seed). `is_endless` says that the
+    holds (input, output, output of a second run with the same seed). `is_endless` says that the
     cells did not end, so that no function was called.
     """
 
@@ -198,42 +199,29 @@ class Runs(NamedTuple):
     is_endless: bool = False
 
 
-def list_inputs(task: Task) -> list[tuple[tuple, dict]]:
-    """Return what a submission is called with: (arguments, arguments by name)."""
-    given = [args for args, _ in task.answers] or [(data,) for data in task.data_sets]
-    return [(args, dict(task.arguments)) for args in given]
-
-
 def plan_calls(task: Task, rng: np.random.Generator) -> list[tuple[int, int | None]]:
-    """Return all calls as (place of its input, seed or None), in random order, some of them twice.
+    """Return all calls as (place of its input, seed), in random order, some of them twice.
 
-    Answers are computed once each.
+    Answers are computed once each, without a seed.
     """
     if task.answers:
         return [(place, None) for place in range(len(task.answers))]
-    size = len(task.data_sets), task.trials
-    seeds = [[None] * task.trials for _ in task.data_sets]
-    if task.uses_rng:
-        seeds = [[*drawn, *drawn[:_REPEATED]] for drawn in rng.integers(2**63, size=size).tolist()]
-    calls = [(place, seed) for place, of_place in enumerate(seeds) for seed in of_place]
+    seeds = rng.integers(2**63, size=(len(task.data_sets), task.trials)).tolist()
+    again = _REPEATED if task.uses_rng else 0
+    calls = [(place, seed) for place, row in enumerate(seeds) for seed in row + row[:again]]
     return [calls[place] for place in rng.permutation(len(calls))]
 
 
 def sort_outputs(task: Task, plan: list[tuple[int, int | None]], stored: list) -> Runs:
     """Return what came of the calls of a plan by their inputs."""
-    runs = Runs([[] for _ in list_inputs(task)], [])
-    once: dict[tuple, object] = {}
+    found: dict[tuple, list] = {}
     for call, output in zip(plan, stored, strict=True):
-        if call in once and call[1] is not None:
-            runs.repeated.append((task.data_sets[call[0]], once[call], output))
-        else:
-            once[call] = output
-            runs.outputs[call[0]].append(output)
-    return runs
-
-
-def _at_least_0(name: str, value: float) -> float:
-    return check_real(name, value, low=0.0, allowed="a finite number of at least 0")
+        found.setdefault(call, []).append(output)
+    outputs: list[list] = [[] for _ in task.inputs]
+    for (place, _), same in found.items():
+        outputs[place].append(same[0])
+    twice = [(task.inputs[place], *same) for (place, _), same in found.items() if len(same) == 2]
+    return Runs(outputs, twice)
 
 
 def _check_names(name: str, values: list) -> list[str]:

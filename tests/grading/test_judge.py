@@ -10,8 +10,8 @@ from scipy import stats
 
 from dpnotes.audit import pairs_in_domain
 from dpnotes.grading import Task, _grade, _judge, grade
+from dpnotes.grading._judge import by_value
 from dpnotes.grading._task import plan_calls
-from dpnotes.grading._values import by_value
 
 KEEP = 0.7310585786300049  # at epsilon 1
 
@@ -299,6 +299,9 @@ def test_noise_that_hardly_ever_matters_is_not_called_none(told, check):
         ("truth", coin(0.999), "passed"),
         ("truth", coin(0.5), "rng"),
         ("int(rng.binomial(truth, .5))", lambda n: stats.binom(n, 0.5), "passed"),
+        # On a grid a likely value is that of all runs once in 38 times, or in 10 million.
+        ("truth", lambda n: stats.dlaplace(4.0), "passed"),
+        ("truth", lambda n: stats.dlaplace(2.5), "rng"),
     ],
 )
 def test_what_is_likely_in_all_runs_is_no_unused_generator(told, distribution, check):
@@ -459,6 +462,16 @@ def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
         if _judge.compare_frequencies("x", [0] * hits + [1] * (runs - hits), stated, share)
     )
     assert share / 20 < accused <= share
+    # Of numbers as well where nearly all are one value, which a bound for all does not see.
+    for rare in (0.02, 0.05):
+        accused = sum(
+            stats.binom.pmf(hits, runs, rare)
+            for hits in range(runs + 1)
+            if _judge.compare_numbers(
+                "x", [1.0] * hits + [0.0] * (runs - hits), stats.bernoulli(rare), share
+            )
+        )
+        assert accused <= share
 
 
 @pytest.mark.claim("grading.grade", kind="simulation with its error")

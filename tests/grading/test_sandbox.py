@@ -240,11 +240,21 @@ def test_the_solution_cannot_be_imported_where_it_is_blocked(isolation):
     assert verdict(IMPORTS, same, isolation).check == "run"
 
 
-@pytest.mark.parametrize("made", ["np.zeros((10**8, 0))", "{1j}", "[1j]", "deep", "b'a'"])
-def test_what_cannot_be_judged_is_no_output(made):
-    source = f"deep = []\nfor _ in range(40): deep = [deep]\ndef answer(): return {made}"
-    found = verdict(f"import numpy as np\n{source}", number_task(answers=[((), 1.0)]), "process")
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("np.zeros((10**8, 0))", "Its process ended, or said what cannot be read."),
+        ("[1j]", "answer returned a complex; return numbers, texts, lists or arrays of them."),
+        ("deep", "answer returned a nest of more than 30 lists; return numbers, "),
+        ("endless", "answer returned a nest of more than 30 lists; return numbers, "),
+    ],
+)
+def test_what_cannot_be_judged_is_no_output(made, words):
+    source = "import numpy as np\ndeep, endless = [], {}\nendless[0] = [endless]\n"
+    source += f"for _ in range(30): deep = [deep]\ndef answer(): return {made}"
+    found = verdict(source, number_task(answers=[((), 1.0)]), "process")
     assert found.check == "run"
+    assert found.sentence.startswith(words)
 
 
 def test_isolation_is_said_and_refused_where_it_is_not_there(monkeypatch):
@@ -421,7 +431,7 @@ def test_the_seconds_of_a_process_are_for_all_calls_together(submission, monkeyp
 def test_a_process_ends_with_its_block(submission):
     with in_a_process(submission("tells")) as mechanism:
         assert mechanism(1) == 1
-        process = mechanism._sandbox._process
+        process = mechanism._process
     assert process.returncode is not None
     with pytest.raises(MechanismFailed, match="the process of the mechanism has ended"):
         mechanism(1)
@@ -481,7 +491,7 @@ class CallsItselfText(str, metaclass=CalledFloat):
 
 def read_output(text):
     kind, said = read_answer(f'["returned", {text}]'.encode())
-    return said if kind == "returned" else pytest.fail(kind)
+    return said[0] if kind == "returned" else pytest.fail(kind)
 
 
 @pytest.mark.parametrize(
@@ -521,6 +531,7 @@ def test_numbers_of_numpy_arrive_as_wide_as_they_get():
             "9" * 5000,
         ),
         *(f'["returned", {"[" * depth}{"]" * depth}]' for depth in (1, 10**5)),
+        '["returned", ' + 31 * '["list", ' + "1" + 32 * "]",
         *('["returned", ["set", true]]', '["returned", ["dict", 1]]', '["returned", 1]x'),
         *('["returned", ["module", "os"]]', '["returned", ["dict", ["list"], ["list", 1]]]'),
         *('["returned", ["array", [2], [1]]]', '["returned", ["array", [1], ["1"]]]'),
@@ -540,9 +551,9 @@ def test_keys_that_were_made_to_have_one_hash_are_refused():
         return read_answer(json.dumps(["returned", write_output(dict.fromkeys(keys))]).encode())
 
     modulus = sys.hash_info.modulus
-    assert len(send(100, modulus)[1]) == 100
+    assert len(send(100, modulus)[1][0]) == 100
     assert send(101, modulus) == ("ended", [])
-    assert len(send(5_000, 1)[1]) == 5_000
+    assert len(send(5_000, 1)[1][0]) == 5_000
 
 
 @pytest.mark.parametrize(
