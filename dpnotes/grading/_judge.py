@@ -51,15 +51,24 @@ def judge_runs(task: Task, runs: Runs, share: float, rng: np.random.Generator) -
             f"{task.function} returned None whenever it was called: it is not written yet, or it "
             "lacks a return."
         )
-    is_constant = task.uses_rng and all(len(found) == 1 for found in values)
-    if is_constant and name in ("privacy", "distribution"):
-        name = "rng"
-        fault = (
-            f"On {_quote_value(task.data_sets[0])}, {task.function} returned "
-            f"{_quote(runs.outputs[0][0])} in all {task.trials:,} runs, each with a seed of its "
-            "own: rng is not used, or for so little noise that none shows."
-        )
-    return name, f"{_escape(fault)} {_find_cause(task, runs, name)}"
+    # Whatever its distribution, a shape and a generator are right or wrong by themselves.
+    mistake = _find_mistake(task, runs) if name not in ("shape", "rng") else ""
+    if task.uses_rng and not mistake and name in ("privacy", "distribution"):
+        for data, outputs, found in zip(task.data_sets, runs.outputs, values, strict=True):
+            if len(found) == 1 and not _is_likely(task, data, outputs):
+                name = "rng"
+                fault = (
+                    f"On {_quote_value(data)}, {task.function} returned {_quote(outputs[0])} in "
+                    f"all {task.trials:,} runs, each with a seed of its own: rng is not used, or "
+                    "for so little noise that none shows."
+                )
+    return name, f"{_escape(fault)} {mistake or task.causes.get(name, CAUSES[name])}"
+
+
+def _is_likely(task: Task, data: object, outputs: list) -> bool:
+    """Whether the outputs on a data set fit the stated distribution, if there is one."""
+    stated = task.distribution
+    return stated is not None and not check_distribution(task, data, outputs, stated, _LIKELY)
 
 
 def _make_checks(
@@ -81,11 +90,9 @@ def _make_checks(
         yield from (("usefulness", check_usefulness(task, *o, share)) for o in by_data)
 
 
-def _find_cause(task: Task, runs: Runs, name: str) -> str:
-    """Return the usual mistake that the outputs fit, or the usual cause of what was found."""
-    # Whatever its distribution, a shape and a generator are right or wrong by themselves.
-    mistakes = task.mistakes if name not in ("shape", "rng") else {}
-    for sentence, stands_for in mistakes.items():
+def _find_mistake(task: Task, runs: Runs) -> str:
+    """Return the sentence on the usual mistake that the outputs fit, if there is one."""
+    for sentence, stands_for in task.mistakes.items():
         # A mistake that cannot be computed fits nothing.
         with suppress(ArithmeticError, LookupError, ValueError):
             mistaken = [(args, stands_for(*args)) for args, _ in task.answers]
@@ -94,7 +101,7 @@ def _find_cause(task: Task, runs: Runs, name: str) -> str:
                 found.append(check_distribution(task, *one, stands_for, _LIKELY))
             if not any(found):
                 return sentence
-    return task.causes.get(name, CAUSES[name])
+    return ""
 
 
 # Answers of functions without randomness

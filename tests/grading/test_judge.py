@@ -93,17 +93,11 @@ def test_a_right_answer_has_its_points():
             "distribution",
             "The coin is for half of epsilon.",
         ),
-        (
-            "import random; return truth if random.random() < 0.731 else 1 - truth",
-            "rng",
-            "with one and the same seed",
-        ),
         ("return 2 if rng.random() < 0.1 else int(rng.random() < 0.5)", "distribution", "was 2"),
         ("return 1 / 0", "run", "answer raised ZeroDivisionError: division by zero."),
         ("return [truth] * 10**9", "run", "MemoryError"),
         ("return lambda: truth", "run", "answer returned a function; return numbers"),
         ("return truth +", "run", "There is no function answer, because SyntaxError"),
-        ("return {truth}", "run", "answer returned a set"),
     ],
 )
 def test_each_fault_has_a_check_and_a_sentence(body, check, words):
@@ -125,9 +119,9 @@ def test_what_is_said_of_a_fault_is_the_teacher_s_or_the_general_cause():
 
 def test_a_mistake_in_the_distribution_does_not_explain_a_generator_that_is_not_used():
     told = "truth ^ (__import__('random').random() > .731)"
-    assert (
-        "Not this." not in returns(told, answer_task(mistakes={"Not this.": coin(KEEP)})).sentence
-    )
+    found = returns(told, answer_task(mistakes={"Not this.": coin(KEEP)}))
+    assert (found.check, "Not this." in found.sentence) == ("rng", False)
+    assert "with one and the same seed" in found.sentence
     assert returns(told, answer_task(uses_rng=False), "truth").check == "passed"
 
 
@@ -163,7 +157,6 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
         (9.0, "6", "answer() returned 6, which is not right: it is too small. It was added."),
         (9.0, "10", "answer() returned 10, which is not right: it is too large. Put small"),
         (9.0, "[9]", "its shape is (1,), and () is asked for"),
-        (9.0, "'9'", "answer() returned '9', which is not right: numbers are asked for."),
         (9.0, "[[1], [1, 2]]", "its rows differ in length"),
         (9.0, "nan", "finite numbers are asked for"),
         (9.0, "10**400", "which is not right"),
@@ -174,15 +167,12 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
         (TABLE, "[[.8, .2], [.2, .8]]", "it costs an epsilon of 1.386, and 1 is allowed"),
         (TABLE, "[[.6, .4], [.4, .6]]", "an epsilon of 0.4055 alone, and so is noisier"),
         (TABLE, "[[.7, .2], [.2, .7]]", "its rows are not probabilities that sum to 1"),
-        (TABLE, "[[.7, .3]]", "its shape is (1, 2), and (2, 2) is asked for"),
         (np.linalg.inv(TABLE), HALVES, "not right"),
-        (np.eye(2), "[np.array([1, 0]), [0, 1]]", "Passed"),
         (np.eye(2), "[[1], [0, 1]]", "not right"),
         (("yes", 1 / 3), "('yes', 0.33333333333)", "Passed"),
         (("yes", 1 / 3), "('yes', '0.3333333333333333')", "not right"),
         (["a", 2.0], "['a', True]", "not right"),
-        ({"a": np.ones(2)}, "{'a': (1, 1)}", "Passed"),
-        ({"a": [1, {"b": 2.0}]}, "{'a': [1, {'b': 2}]}", "Passed"),
+        ({"a": [1, {"b": np.ones(2)}]}, "{'a': [1, {'b': (1, 1)}]}", "Passed"),
         ({"a": 1}, "{'a': 1, 'b': 2}", "not right"),
         ([[1], [2, 3]], "[[1], [2, 4]]", "not right"),
     ],
@@ -203,10 +193,8 @@ def test_an_answer_is_right_part_by_part_or_wrong_for_a_reason(right, given, wor
         ("truth + rng.laplace(scale=0.3)", False, "privacy", "Violated"),
         ("truth + rng.laplace(scale=2.0)", False, "distribution", "outputs were "),
         ("round(truth + rng.laplace(scale=1.0))", False, "distribution", "outputs were "),
-        ("[truth + rng.laplace(scale=1.0)]", False, "shape", "its shape is (1,)"),
         ("str(truth + rng.laplace(scale=1.0))", False, "shape", "numbers are asked for"),
         ("float('inf') if rng.random() < .01 else 0.", False, "shape", "finite numbers"),
-        ("(np.float64(.5), truth)", False, "shape", "returned (0.5, 0.0)"),
         ("truth + rng.geometric(0.6) - rng.geometric(0.6)", True, "passed", ""),
         ("truth + rng.geometric(0.4) - rng.geometric(0.4)", True, "distribution", "outputs were "),
         ("truth + rng.laplace(scale=1.09)", True, "distribution", "must not come"),
@@ -226,7 +214,6 @@ def test_numbers_are_compared_by_their_distribution_function(told, on_a_grid, ch
         ("truth + rng.laplace(scale=2.0)", lambda o, value: abs(o - value), "was above 2.996 in "),
         ("str(rng.random())", lambda o, value: o - value, "2,000 outputs, such as '0."),
         ("[rng.random()]", lambda o, value: o.mean(), "are no answer at all)"),
-        ("np.uint8(1)", lambda o, value: o - 2, "Passed"),
     ],
 )
 def test_what_is_noisier_than_promised_or_has_no_loss_is_not_useful(told, loss, words):
@@ -263,16 +250,6 @@ def test_delta_is_allowed_where_it_is_claimed():
     leaky = "truth if rng.random() < 0.2 else int(rng.random() < .5)"
     assert returns(leaky, private_task(epsilon=0.05)).check == "privacy"
     assert returns(leaky, private_task(epsilon=0.05, delta=0.25)).check == "passed"
-
-
-def test_one_draw_for_all_shows_on_several_people():
-    source = f"""
-def answer(values, rng):
-    keep = rng.random() < {KEEP}
-    return [value if keep else 1 - value for value in values]
-"""
-    assert verdict(source, private_task(pairs=[([0], [1])])).check == "passed"
-    assert verdict(source, private_task(pairs=[([0, 0], [1, 0])])).check == "privacy"
 
 
 # Whether the generator is used
@@ -364,18 +341,6 @@ def test_outputs_of_one_value_are_one_output_and_no_other(alike):
 )
 def test_outputs_of_two_values_are_two_outputs(one, other):
     assert repr(by_value(one)) != repr(by_value(other))
-
-
-def test_no_key_of_a_dict_hides_what_it_holds():
-    told = "1 if rng.random() < 0.1 else {{('age', (0, nan)): {}}}"
-    assert returns(told.format("truth"), private_task()).check == "privacy"
-    private = "truth ^ int(rng.random() < 0.45)"
-    assert returns(told.format(private), private_task()).check == "passed"
-
-
-def test_the_order_of_keys_is_no_output():
-    told, stated = "{'a': 0, 'b': 0} if truth else {'b': 0, 'a': 0}", {(("a", 0), ("b", 0)): 1.0}
-    assert returns(told, answer_task(distribution=lambda truth: stated)).check == "passed"
 
 
 def test_a_distribution_names_outputs_by_their_values():

@@ -100,7 +100,7 @@ WRONG = {
     "a record added": Wrong({"step_delta": ADDED}, 10, 2, "answer", "for a record that is added"),
     "no clipping": Wrong({"noisy_step": UNCLIPPED}, 6, 3, "privacy", "step without clipping"),
     "the size that was drawn": Wrong(
-        {"noisy_step": OWN_SIZE}, 8, 4, "distribution", "divided by the size of the batch"
+        {"noisy_step": OWN_SIZE}, 9, 4, "distribution", "divided by the size of the batch"
     ),
     "one batch for all steps": Wrong(
         {"descend": SAME_BATCH}, 11, 6, "distribution", "have the same batch"
