@@ -47,8 +47,8 @@ lint: $(READY) ## check code, notebooks, prose, workflows and the citation file
 	$(PYTHON) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(PYTHON) book/_tools/lint.py
 
-refresh: $(READY) ## run stale notebooks and store what they print (NAME=pate: of one; FORCE=1: fresh ones too)
-	$(PYTHON) book/_tools/refresh.py $(NAME) $(if $(FORCE),--force)
+refresh: $(READY) ## run stale notebooks and store what they print (FAILED=1: those that print something else by now; FORCE=1: all)
+	$(PYTHON) book/_tools/refresh.py $(NAME) $(if $(FAILED),--failed) $(if $(FORCE),--force)
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	$(PYTHON) -m jupyterlab --ServerApp.root_dir=book $(if $(filter 0,$(shell id -u)),--allow-root)

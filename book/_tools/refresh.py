@@ -5,11 +5,12 @@ cells, the data files that they load, and the style of its figures. Where one of
 since it was run, the notebook is stale. What the package does is not in the hash, because
 ``pytest --nbval`` runs every notebook and compares what it prints.
 
-``python book/_tools/refresh.py`` runs the stale notebooks, two at a time, and ``--force`` all. A
-forced run fails where a picture visibly differs from the stored one, which nbval does not see.
-Cells tagged ``needs-cifar10`` and the like keep their outputs where their data is absent. Every
-notebook gets anew what follows from the rest: the numbers in its prose (see `marks`), its list of
-sources (see `sources`), its reading time, and which code is folded.
+``python book/_tools/refresh.py`` runs the stale notebooks, two at a time, ``--failed`` those that
+print something else by now, and ``--force`` all. A forced run fails where a picture visibly
+differs from the stored one, which nbval does not see. Cells tagged ``needs-cifar10`` and the like
+keep their outputs where their data is absent. Every notebook gets anew what follows from the rest:
+the numbers in its prose (see `marks`), its list of sources (see `sources`), its reading time, and
+which code is folded.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 import tomllib
@@ -287,6 +289,15 @@ def _differ_visibly(before, after):
     return any(((a - b) ** 2).mean() > VISIBLE**2 for a, b in pairs)
 
 
+def failed(root=ROOT):
+    """Return the notebooks that print something else than what is stored, by running nbval."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "--tb=no", "-rf", "book"]
+    shown = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if shown.returncode not in (0, 1):
+        sys.exit(shown.stdout + shown.stderr)
+    return {root / file for file in re.findall(r"^FAILED (\S+\.ipynb)::", shown.stdout, re.M)}
+
+
 def main(arguments=None, root=ROOT):
     """Refresh what the command line asks for; the exit status is 1 when a notebook failed."""
     from joblib import Parallel, delayed
@@ -294,6 +305,7 @@ def main(arguments=None, root=ROOT):
     parser = argparse.ArgumentParser(description="Run the notebooks that are stale.")
     parser.add_argument("notebooks", nargs="*", help="names; default: all")
     parser.add_argument("--force", action="store_true", help="run all, and compare their pictures")
+    parser.add_argument("--failed", action="store_true", help="run those that nbval finds changed")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(root))
     known = {name(path, root): path for path in notebooks(root)}
@@ -301,7 +313,8 @@ def main(arguments=None, root=ROOT):
     if unknown := sorted(set(asked) - known.keys()):
         sys.exit(f"no such notebook: {', '.join(unknown)} (there are: {', '.join(known)})")
     paths = [known[word] for word in asked or known]
-    wanted = {path for path in paths if options.force or stale(path, root)}
+    wanted = failed(root) if options.failed else set(paths) if options.force else set()
+    wanted |= {path for path in paths if stale(path, root)}
     # The prose of a fresh notebook is written anew; nothing is run.
     for path in set(paths) - wanted:
         write(path, normalise(read(path)))

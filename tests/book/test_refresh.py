@@ -1,6 +1,7 @@
 """A notebook is run when it says something new itself; what follows from the rest is written."""
 
 import json
+import shutil
 
 import pytest
 import refresh
@@ -145,6 +146,17 @@ def test_a_forced_run_fails_where_a_picture_visibly_differs(write, tmp_path, cap
     refresh.write(path, book)
     assert refresh.main(["--force"], tmp_path) == 1
     assert "the picture of cell 2 has changed" in capsys.readouterr().out
+
+
+@pytest.mark.full
+def test_what_nbval_finds_changed_is_run_again(write, tmp_path):
+    pytest.importorskip("nbval")
+    path = write(("print(1)",))
+    refresh.main([], tmp_path)
+    shutil.copy(path, path.with_name("fresh.ipynb"))
+    path.write_text(path.read_text().replace('"1\\n"', '"2\\n"'))
+    assert _texts(path) == ["2\n"]
+    assert refresh.failed(tmp_path) == {path}
 
 
 def test_a_notebook_with_the_marks_of_a_merge_is_named(tmp_path):
