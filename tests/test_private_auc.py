@@ -443,7 +443,7 @@ def pareto_loss(apart, scale, other_scale, degrees):
     return max(wider + ahead, behind - wider, degrees * wider)
 
 
-@pytest.mark.claim("auc-thm-pareto", kind="random data sets")
+@pytest.mark.claim("auc-thm-pareto", kind="chosen cases")
 @given(
     degrees=st.integers(1, 200),
     apart=st.floats(0, 30),
