@@ -13,6 +13,8 @@ from types import UnionType
 import numpy as np
 from numpy.typing import ArrayLike
 
+CONFIDENCE = 0.95  # of bounds and intervals, where nothing else is asked for
+
 # The largest int64, and the bound up to which doubles represent every integer.
 _MOST = 2**63 - 1
 _EXACT = np.float64(2**53)

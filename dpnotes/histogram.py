@@ -17,7 +17,14 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import as_array, check_integer, check_probability, check_real, check_rng
+from dpnotes._checks import (
+    CONFIDENCE,
+    as_array,
+    check_integer,
+    check_probability,
+    check_real,
+    check_rng,
+)
 from dpnotes._coins import discrete_laplace
 from dpnotes.release import Release, _set_promise
 from dpnotes.unary_encoding import _as_list, encode
@@ -251,7 +258,7 @@ def count_log_pmf(output: ArrayLike, values: Sequence[bool], epsilon: float) -> 
 
 
 def margin(
-    epsilon: float, categories: int = 1, *, confidence: float = 0.95, sensitivity: int = 2
+    epsilon: float, categories: int = 1, *, confidence: float = CONFIDENCE, sensitivity: int = 2
 ) -> int:
     """Return how far noisy counts are from the true ones at most, with a given confidence.
 

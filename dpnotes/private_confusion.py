@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpnotes._checks import as_array, check_probability, check_real, check_rng
+from dpnotes._checks import CONFIDENCE, as_array, check_probability, check_real, check_rng
 from dpnotes._coins import discrete_laplace, flip_each
 from dpnotes.private_auc.interval import Estimate
 from dpnotes.private_auc.metrics import check_classes, check_lengths
@@ -137,7 +137,7 @@ def _kept_proposals(size: int, rate: float, rng: np.random.Generator) -> NDArray
 
 
 def confusion_metrics(
-    release: ConfusionRelease, *, confidence: float = 0.95
+    release: ConfusionRelease, *, confidence: float = CONFIDENCE
 ) -> dict[str, Estimate]:
     """Return the usual metrics of a noisy confusion matrix, each with an interval.
 

@@ -400,6 +400,8 @@ OTHERS = {
     "unary_encoding": {"perturb_with_one_draw": "leaky"},
     "solutions/label_privacy": {"first_labels_kept": "leaky"},
     "elun": {"largest_losses": "simulation"},
+    # Its promise is for the exact minimum, and the deeper page on ELUN proves it.
+    "noisy_gradient_descent": {"minimum_with_slope": "simulation", "rival_scores": "simulation"},
     "deeper/elun": {
         "step_from_the_longest_row": "leaky",
         # Mechanisms of the package, run many times.

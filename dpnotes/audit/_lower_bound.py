@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from dpnotes._checks import check_delta, check_flag, check_integer, check_probability, check_rng
+from dpnotes._checks import (
+    CONFIDENCE,
+    check_delta,
+    check_flag,
+    check_integer,
+    check_probability,
+    check_rng,
+)
 from dpnotes.audit._neighbours import make_copier
 from dpnotes.audit._outputs import ALLOWED, MechanismFailed, read_exception, read_output
 
@@ -31,7 +38,7 @@ def epsilon_lower_bound(
     neighbour: object,
     *,
     trials: int,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     delta: float = 0.0,
     factory: bool = False,
     rng: np.random.Generator | int | None = None,
@@ -49,7 +56,7 @@ def epsilon_lower_bound(
         Two neighbouring data sets. Each run is given a copy of its own.
     trials : int
         Runs on each of the two. `largest_certifiable_epsilon` says how large a bound they can give.
-    confidence : float, default 0.95
+    confidence : float
         Probability with which the bound holds.
     delta : float, default 0.0
         The delta of the claim, in [0, 1).
@@ -142,7 +149,7 @@ def epsilon_lower_bound(
 
 
 def largest_certifiable_epsilon(
-    trials: int, *, confidence: float = 0.95, delta: float = 0.0
+    trials: int, *, confidence: float = CONFIDENCE, delta: float = 0.0
 ) -> float:
     """Return the largest bound that `epsilon_lower_bound` can give with this many runs.
 
@@ -150,7 +157,7 @@ def largest_certifiable_epsilon(
     ----------
     trials : int
         Runs on each of the two data sets; half of them, rounded up, are tested.
-    confidence : float, default 0.95
+    confidence : float
         Probability with which the bound holds, strictly between 0 and 1.
     delta : float, default 0.0
         The delta of the claim, in [0, 1).

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from dpnotes._checks import check_integer, check_real, check_rng
+from dpnotes._checks import CONFIDENCE, check_integer, check_real, check_rng
 from dpnotes.audit import _lower_bound
 from dpnotes.audit._neighbours import describe_difference, make_copier
 from dpnotes.audit._wording import describe_event
@@ -137,7 +137,7 @@ def report(
     *,
     trials: int,
     delta: float = 0.0,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     factory: bool = False,
     jobs: int = 1,
     rng: np.random.Generator | int | None = None,
@@ -158,7 +158,7 @@ def report(
         Runs on each data set of each pair.
     delta : float, default 0.0
         The delta that is claimed, in [0, 1).
-    confidence : float, default 0.95
+    confidence : float
         Probability with which all lower bounds hold at once.
     factory : bool, default False
         Whether `mechanism` builds the mechanism, anew for every run.

@@ -166,12 +166,14 @@ def compute(function: Callable, items: Sequence, chosen: argparse.Namespace) -> 
     The function is called here, in processes, or on a cluster, as the command line says. An error
     that is in the way of every item is raised.
     """
-    from joblib import Parallel, delayed
-
     call = partial(_try, function)
     if chosen.scheduler:
         yield from _compute_on_cluster(call, items, chosen.scheduler)
+    elif chosen.jobs == 1:  # without joblib, which a bare machine with a GPU may lack
+        yield from map(call, items)
     else:
+        from joblib import Parallel, delayed
+
         parallel = Parallel(chosen.jobs, return_as="generator_unordered", batch_size=1)
         yield from parallel(delayed(call)(item) for item in items)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from dpnotes._checks import check_integer, check_probability, require_kind
+from dpnotes._checks import CONFIDENCE, check_integer, check_probability, require_kind
 from dpnotes.private_auc.metrics import METRIC, check_share
 from dpnotes.private_auc.release import MetricRelease
 
@@ -30,7 +30,9 @@ class Estimate(NamedTuple):
     high: float
 
 
-def metric_interval(release: MetricRelease, *, at_least: int, confidence: float = 0.95) -> Estimate:
+def metric_interval(
+    release: MetricRelease, *, at_least: int, confidence: float = CONFIDENCE
+) -> Estimate:
     """Return an interval for the metric of the population that the test records come from.
 
     Parameters

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from dpnotes._checks import (
+    CONFIDENCE,
     check_choice,
     check_delta,
     check_epsilon,
@@ -438,14 +439,14 @@ class MetricNoise:
         start, scale, rate = blocks[bisect_right(blocks, size, key=itemgetter(0)) - 1]
         return scale * math.exp(-rate * (size - start))
 
-    def error(self, size: int, confidence: float = 0.95) -> float:
+    def error(self, size: int, confidence: float = CONFIDENCE) -> float:
         """Return the error that a release before clipping stays below with this probability.
 
         Parameters
         ----------
         size : int
             As in `scale`.
-        confidence : float, default 0.95
+        confidence : float
             The probability, in (0, 1).
 
         Returns
