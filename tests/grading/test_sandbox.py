@@ -194,6 +194,7 @@ def test_in_namespaces_nothing_is_reached_that_is_not_needed(tmp_path):
     assert look("list", tmp_path, hidden=[tmp_path]) == "[]"
     assert look("uncover", tmp_path, hidden=[tmp_path]) == "-1"
     assert look("write", tmp_path / "new") == "'OSError'"
+    assert look("write", ROOT / "dpnotes" / "new") == "'OSError'"  # hidden, since it is blocked
     assert look("write", "here") == "'done'"
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert look("connect", server.getsockname()[1]) == "'ConnectionRefusedError'"
