@@ -54,7 +54,8 @@ _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
 _CLOSE = 1e-5  # relative tolerance of the least noise
 _CELLS = 1 << 16  # noisy counts that fit a second-level cache
 # The range of LNMax in units of gamma, by the number of labels, and for any number: 2, 2.26423 and
-# 8/3 with continuous noise. The rest is for the steps of the discrete noise.
+# 8/3 with continuous noise. The rest is for the steps of the discrete noise, at most a millionth of
+# its scale, which change each slope by a factor of at most exp(2e-6 labels).
 _RANGES = {2: 2.0001, 3: 2.2643}
 _ANY_RANGE = 2.6668
 
