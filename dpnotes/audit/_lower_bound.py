@@ -1,12 +1,13 @@
 """The statistical check: runs on two neighbouring data sets bound epsilon from below.
 
-Outputs are split into the numbers they hold and their structure, which is the rest. Some of the
-runs rank the outputs, others choose an event, and the last ones, which neither has seen, test it.
+Outputs are read into columns of numbers and of labels. Some of the runs rank the outputs, others
+choose an event, and the last ones, which neither has seen, test it.
 """
 
 import copy
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -24,7 +25,13 @@ from dpnotes._checks import (
     check_rng,
 )
 from dpnotes.audit._neighbours import make_copier
-from dpnotes.audit._outputs import ALLOWED, MechanismFailed, read_exception, read_output
+from dpnotes.audit._outputs import (
+    ALLOWED,
+    MechanismFailed,
+    Reading,
+    read_exception,
+    read_output,
+)
 
 _EVERY_VALUE = 256  # with fewer distinct numbers, each has a bin of its own
 _COLUMNS = 32  # coordinates of an output that are ranked one by one
@@ -230,6 +237,7 @@ def audit_pair(
 ) -> Finding:
     """Run the mechanism, choose an event on one half of the runs, and test it on the other."""
     outputs = _collect_outputs(run, pair, trials, rng)
+    _require_something_in_common(outputs)
     _, _, test = _split_runs(trials)
     tests = test.stop - test.start
     event, first = _choose_event(outputs, tests, error / 2, delta)
@@ -239,6 +247,28 @@ def audit_pair(
         message = "mechanism must return in some run, every run raised"
         raise ValueError(message) from outputs.examples[0]
     return Finding(bound, event, tuple(hits.tolist()), tests, outputs)
+
+
+def _require_something_in_common(outputs: "Outputs") -> None:
+    """Refuse outputs of which nothing could be learnt, since no two of them can be compared."""
+    learn, _, _ = _split_runs(outputs.structures.shape[1])
+    _, form, sizes = np.unique(
+        outputs.structures[:, learn], return_inverse=True, return_counts=True
+    )
+    if len(np.unique(outputs.identities[:, learn])) < form.size:
+        return
+    comparable = outputs.words.size > 0
+    for rows in outputs.numbers.values():
+        varied = rows[:, (rows != rows[0]).any(axis=0)]
+        comparable |= bool((np.isnan(varied).mean(axis=0) < 0.5).any())
+    for rows in outputs.labels.values():
+        everyone = np.ones(len(rows), dtype=bool)
+        comparable |= bool(_select_labels(rows, everyone, everyone))
+    if sizes[sizes == 1].sum() > form.size / 2 or not comparable:
+        raise MechanismFailed(
+            "mechanism must return outputs that can be compared: no two runs gave the same, and "
+            "most have a form of their own, so nothing can be said of its privacy"
+        )
 
 
 def build_for_each_run(factory: Callable, rng: np.random.Generator) -> Callable:
@@ -274,13 +304,16 @@ class Outputs(NamedTuple):
 
     `structures` and `identities` have shape (2, trials), a row for each data set. Two outputs share
     an identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
-    ``numbers[structure]`` has a row for each output of this structure, in the order of
-    ``structures.ravel()``.
+    ``numbers[structure]`` and ``labels[structure]`` have a row for each output of this structure,
+    in the order of ``structures.ravel()``; a label is a whole number. ``words`` has a row for each
+    output, in the same order, and says which of the commonest words it holds.
     """
 
     structures: NDArray
     identities: NDArray
     numbers: dict[int, NDArray]
+    labels: dict[int, NDArray]
+    words: NDArray
     examples: list[object]
 
 
@@ -296,44 +329,77 @@ def _collect_outputs(
     options = {"rng": rng} if takes_rng(mechanism) else {}
     copies = [make_copier(*named) for named in zip(("dataset", "neighbour"), datasets, strict=True)]
     structures, identities = np.empty((2, 2 * trials), dtype=np.intp)
-    rows = [np.empty(0)] * (2 * trials)
+    readings, rows = [Reading()] * (2 * trials), [np.empty(0)] * (2 * trials)
     known_structures: dict[Hashable, int] = {}
-    known_identities: dict[tuple[int, bytes], int] = {}
+    known_identities: dict[Hashable, int] = {}
     examples: list[object] = []
     for slot in rng.permutation(2 * trials).tolist():
+        readings[slot] = reading = Reading()
         try:
             output = mechanism(copies[slot >= trials](), **options)
         except (KeyboardInterrupt, MechanismFailed):  # the user stops it, or there is no output
             raise
         except BaseException as error:  # an exit, too, is what an observer sees
             output = error.with_traceback(None)
-            structure = read_exception(output)
+            structure = read_exception(output, reading)
         else:
-            structure, rows[slot] = _split_output(output)
+            structure = _read(output, reading)
+        rows[slot] = _copy_numbers(reading.numbers)
         label = known_structures.setdefault(structure, len(known_structures))
-        identity = known_identities.setdefault((label, rows[slot].tobytes()), len(examples))
+        identity = known_identities.setdefault(
+            (label, rows[slot].tobytes(), *reading.labels, *reading.words), len(examples)
+        )
         structures[slot], identities[slot] = label, identity
         if identity == len(examples):
             is_raised = isinstance(output, BaseException)  # some of these cannot be copied
             examples.append(output if is_raised else copy.deepcopy(output))
-    numbers = _stack_numbers(structures, rows)
-    return Outputs(structures.reshape(2, -1), identities.reshape(2, -1), numbers, examples)
+    return Outputs(
+        structures.reshape(2, -1),
+        identities.reshape(2, -1),
+        _stack(structures, rows),
+        _stack(structures, _number_labels([reading.labels for reading in readings])),
+        _find_words([reading.words for reading in readings], trials),
+        examples,
+    )
 
 
-def _split_output(output: object) -> tuple[Hashable, NDArray]:
-    """Return an output as its structure and a flat copy of its numbers."""
-    numbers: list = []
+def _read(output: object, reading: Reading) -> Hashable:
     try:
-        structure = read_output(output, numbers)
+        return read_output(output, reading)
     except RecursionError:
         raise TypeError(f"mechanism must return {ALLOWED}, got too deep a nest of them") from None
+
+
+def _copy_numbers(numbers: list) -> NDArray:
+    """Return numbers and arrays as one flat array, with bits of its own."""
     if any(type(part) is np.ndarray for part in numbers):
-        return structure, np.hstack(numbers) if len(numbers) > 1 else numbers[0].copy()
-    return structure, np.array(numbers, dtype=float)
+        return np.hstack(numbers) if len(numbers) > 1 else numbers[0].copy()
+    return np.array(numbers, dtype=float)
 
 
-def _stack_numbers(structures: NDArray, rows: list[NDArray]) -> dict[int, NDArray]:
-    """Gather the numbers of each structure that has any into one matrix, a row an output."""
+def _number_labels(rows: list[list[Hashable]]) -> list[NDArray]:
+    """Replace every label by a whole number of its own."""
+    known: dict[Hashable, int] = {}
+    return [np.array([known.setdefault(one, len(known)) for one in row], np.intp) for row in rows]
+
+
+def _find_words(rows: list[list[Hashable]], trials: int) -> NDArray[np.bool_]:
+    """Say which outputs hold the words whose shares differ most in the runs that learn."""
+    learn, _, _ = _split_runs(trials)
+    counts = [Counter(), Counter()]
+    for first, count in zip((0, trials), counts, strict=True):
+        for row in rows[first + learn.start : first + learn.stop]:
+            count.update(set(row))
+    found = counts[0] + counts[1]
+    common = [word for word, times in found.items() if 1 < times]
+    common.sort(key=lambda word: -abs(counts[0][word] - counts[1][word]))
+    chosen = common[:_COLUMNS]
+    held = [set(row) for row in rows]
+    return np.array([[word in row for word in chosen] for row in held], bool).reshape(len(rows), -1)
+
+
+def _stack(structures: NDArray, rows: list[NDArray]) -> dict[int, NDArray]:
+    """Gather the columns of each structure that has any into one matrix, a row an output."""
     found: dict[int, list[NDArray]] = {}
     for structure, row in zip(structures.tolist(), rows, strict=True):
         if row.size:
@@ -381,19 +447,41 @@ def _rank_outputs(outputs: Outputs) -> Iterator[NDArray]:
     others = _EVERY_VALUE + 1 + np.minimum(places, _STRUCTURES)[structures]
     for structure in order[:_STRUCTURES].tolist():
         inside = structures == structure
-        if structure in outputs.numbers and inside[:, learn].any(axis=1).all():
-            yield from _rank_by_numbers(outputs.numbers[structure], inside, others, learn)
+        if inside[:, learn].any(axis=1).all():
+            yield from _rank_by_columns(outputs, structure, inside, others, learn)
+    yield from _rank_by_words(outputs.words, structures.shape, learn)
 
 
-def _rank_by_numbers(
-    matrix: NDArray, inside: NDArray, others: NDArray, learn: slice
+def _rank_by_words(words: NDArray, shape: tuple[int, int], learn: slice) -> Iterator[NDArray]:
+    """Yield rankings by each word, and by all of them."""
+    likelihood = np.zeros(shape)
+    for held in words.T:
+        cells = held.reshape(shape).astype(np.intp)
+        yield _rank_cells(cells, learn)
+        likelihood += _estimate_log_ratios(cells, learn)[cells]
+    if words.shape[1] > 1:
+        learned = np.zeros(shape, dtype=bool)
+        learned[:, learn] = True
+        cells = _bin_values(likelihood.ravel(), learned.ravel()).reshape(shape)
+        yield cells
+        yield _rank_cells(cells, learn)
+
+
+def _rank_by_columns(
+    outputs: Outputs, structure: int, inside: NDArray, others: NDArray, learn: slice
 ) -> Iterator[NDArray]:
-    """Yield rankings by each coordinate of one structure, and by learned scores of them all."""
+    """Yield rankings by each column of one structure, and by learned scores of them all."""
     row, run = np.nonzero(inside)
     learned, first = (learn.start <= run) & (run < learn.stop), row == 0
+    matrix = outputs.numbers.get(structure, np.empty((len(run), 0)))
     columns = _select_columns(matrix, learned, first)
-    has_several = columns.shape[1] > 1
+    names = _select_labels(outputs.labels.get(structure), learned, first)
+    has_several = columns.shape[1] + len(names) > 1
     likelihood = np.zeros(len(learned))
+    for labels in names:
+        cells = _fill_cells(labels, inside, labels.max() + 1)
+        yield _rank_cells(cells, learn)
+        likelihood += _estimate_log_ratios(cells, learn)[labels]
     for column in columns.T:
         cells = _fill_cells(_bin_values(column, learned), inside, others)
         yield cells
@@ -403,7 +491,8 @@ def _rank_by_numbers(
             yield _rank_cells(_fill_cells(repeats, inside, repeats.max() + 1), learn)
             likelihood += _estimate_log_ratios(cells, learn)[cells[inside]]
     if has_several:
-        for score in (likelihood, _score_linearly(columns, learned, first)):
+        linear = [_score_linearly(columns, learned, first)] if columns.shape[1] > 1 else []
+        for score in (likelihood, *linear):
             cells = _fill_cells(_bin_values(score, learned), inside, others)
             yield cells
             yield _rank_cells(cells, learn)
@@ -426,6 +515,28 @@ def _estimate_log_ratios(cells: NDArray, learn: slice) -> NDArray:
 def _rank_cells(cells: NDArray, learn: slice) -> NDArray:
     """Replace each cell by the rank of its ratio; cells of one ratio are interchangeable."""
     return np.unique(_estimate_log_ratios(cells, learn), return_inverse=True)[1][cells]
+
+
+def _select_labels(labels: NDArray | None, learned: NDArray, first: NDArray) -> list[NDArray]:
+    """Return the columns of labels that came twice while learning, the rare labels pooled."""
+    found = []
+    for column in () if labels is None else labels.T:
+        kept, counts = np.unique(column[learned], return_counts=True)
+        kept = kept[counts > 1]
+        if 0 < len(kept) and len(np.unique(column[learned])) > 1:
+            places = np.searchsorted(kept, column).clip(max=len(kept) - 1)
+            found.append(np.where(kept[places] == column, places, len(kept)))
+    if len(found) > _COLUMNS:
+        gaps = [
+            np.abs(
+                np.subtract(
+                    *(np.bincount(c[learned & s], minlength=c.max() + 1) for s in (first, ~first))
+                )
+            ).max()
+            for c in found
+        ]
+        found = [found[place] for place in np.argsort(gaps)[: -_COLUMNS - 1 : -1]]
+    return found
 
 
 def _label_repeats(column: NDArray, learned: NDArray) -> NDArray:

@@ -1,11 +1,14 @@
-"""Outputs of a mechanism as numbers and structure, which is the rest.
+"""Outputs of a mechanism, read into columns: numbers, and labels, which are all else.
 
 An output is read as soon as it is returned, because the mechanism may change it later, and by its
 exact type, because a subclass could show one value to the audit and another to everybody else.
 """
 
 import dataclasses
+import math
+import re
 from collections.abc import Hashable
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,40 +20,69 @@ EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers
 SCALARS = frozenset(np.sctypeDict.values())
 _FLOATS = {float, np.float64, np.float32, np.float16}
 _INTEGERS = {bool, int, *(kind for kind in SCALARS if np.dtype(kind).kind in "biu")}
+_WORD = re.compile(r"\w+(?:\.\w+)?")
+_ENDS = 4  # words at either end of a text that have columns of their own, and twice as many letters
+_FEW = 16  # texts or keys that have columns of their own
+_MOST_WORDS = 256  # of an output, wherever they stand in it
 
 
 class MechanismFailed(RuntimeError):  # noqa: N818
     """A mechanism gives no output to judge: there is no bound, not even 0."""
 
 
-def read_output(output: object, numbers: list) -> Hashable:
-    """Append the numbers that an output holds to `numbers`, and return its structure.
+class Reading:
+    """What one output holds.
 
-    Two outputs of one structure differ where the bits of their numbers do. A structure is made of
-    types and of plain constants.
+    `numbers` and `labels` are columns, as many for every output of one structure. `words` are what
+    it holds wherever it stands: in a text, among keys, in a set.
+    """
+
+    __slots__ = ("labels", "numbers", "words")
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.numbers: list = []
+        self.labels: list[Hashable] = []
+        self.words: list[Hashable] = []
+
+    def __bytes__(self) -> bytes:
+        """Return the bits of all numbers."""
+        return b"".join(np.asarray(number).tobytes() for number in self.numbers)
+
+
+def read_output(output: object, reading: Reading) -> Hashable:
+    """Read an output into the columns of `reading`, and return its structure: types and lengths.
+
+    Two outputs of one structure differ where the bits of their numbers or their labels do.
     """
     kind = type(output)
     if kind in _FLOATS:
-        numbers.append(float(output))
+        reading.numbers.append(float(output))
+        if kind is not float and output != output:  # not a number has bits that a float loses
+            reading.words.append(output.tobytes())
         return kind
     if kind in _INTEGERS:
-        return _read_integer(output, numbers)
-    if kind in (str, bytes, type(None)):
-        return kind, output
+        return _read_integer(output, reading)
+    if output is None:
+        return kind
+    if kind is str:
+        return _read_text(kind, output, reading)
+    if kind is bytes:
+        return _read_text(kind, output.decode("latin-1"), reading)
     if kind is np.ndarray:
-        return _read_array(output, numbers)
+        return _read_array(output, reading)
     if kind is complex or kind in SCALARS:
-        return kind, _read_array(np.asarray(output), numbers)
+        return kind, _read_array(np.asarray(output), reading)
     if kind in (list, tuple):
-        return kind, *[read_output(item, numbers) for item in output]
+        return kind, *[read_output(item, reading) for item in output]
     if kind in (set, frozenset):
-        return kind, frozenset(map(_read_whole, output))
+        return kind, _read_set(list(output), reading)
     if kind is dict:
-        items = output.items()
-        return kind, *[(_read_whole(key), read_output(value, numbers)) for key, value in items]
+        return kind, *_read_dict(output, reading)
     if dataclasses.is_dataclass(kind):
+        # By its name, since each run may make a class of its own.
         fields = read_fields(output).items()
-        return kind, *[(name, read_output(value, numbers)) for name, value in fields]
+        return kind.__name__, *[(name, read_output(value, reading)) for name, value in fields]
     raise TypeError(f"mechanism must return {ALLOWED}, got {kind.__name__}")
 
 
@@ -60,43 +92,98 @@ def read_fields(output: object) -> dict[str, object]:
     return fields | getattr(output, "__dict__", {})
 
 
-def read_exception(error: BaseException) -> Hashable:
-    """Return what an observer sees of an exception: its type, its message and what it was given."""
+def read_exception(error: BaseException, reading: Reading) -> Hashable:
+    """Read what an observer sees of an exception: its type, its message and what it was given."""
     try:
         given = _read_whole(error.args)
     except (TypeError, RecursionError):  # not an output that could be read
         given = None
-    return "raised", type(error).__name__, str(error), given
+    reading.labels.append(given)
+    return "raised", type(error).__name__, _read_text(str, str(error), reading)
 
 
 def _read_whole(item: object) -> Hashable:
     """Return all of an output, its numbers by their bits."""
-    numbers: list = []
-    structure = read_output(item, numbers)
-    return structure, b"".join(np.asarray(number).tobytes() for number in numbers)
+    reading = Reading()
+    structure = read_output(item, reading)
+    return structure, bytes(reading), tuple(reading.labels), frozenset(reading.words)
 
 
-def _read_integer(output: int | np.integer, numbers: list) -> Hashable:
+def _read_text(kind: type, text: str, reading: Reading) -> Hashable:
+    words = _WORD.findall(text)
+    reading.words += words[:_MOST_WORDS]
+    reading.numbers += [float(len(text)), float(len(words))]
+    reading.labels.append(text)
+    for place in range(2 * _ENDS):
+        for letter in (place, -1 - place):
+            reading.labels.append(text[letter : letter + 1 or None] if place < len(text) else "")
+    for place in range(_ENDS):
+        for end in (place, -1 - place):
+            word = words[end] if place < len(words) else ""
+            reading.labels.append(word)
+            reading.numbers.append(_as_number(word))
+    return kind
+
+
+def _as_number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
+
+
+def _read_set(items: list, reading: Reading) -> Hashable:
+    """Read a set as its elements in the order in which they are shown, whatever that tells."""
+    elements = [_read_whole(item) for item in items]
+    reading.words += elements
+    reading.labels.append(tuple(elements))
+    reading.labels += elements[:_FEW] + [None] * max(0, _FEW - len(elements))
+    numbers = sorted(float(item) for item in items if type(item) in _FLOATS | _INTEGERS)
+    reading.numbers += numbers
+    return len(items), len(numbers)
+
+
+def _read_dict(items: dict, reading: Reading) -> tuple:
+    """Read the values by their places, and those of a few keys by the order of the keys as well."""
+    keys = [_read_whole(key) for key in items]
+    reading.labels.append(tuple(keys))
+    reading.labels += keys[:_FEW] + [None] * max(0, _FEW - len(keys))
+    by_place = [read_output(value, reading) for value in items.values()]
+    pairs = sorted(zip(map(repr, items), keys, items.values(), strict=True), key=itemgetter(0))
+    reading.words += [(key, _read_whole(value)) for _, key, value in pairs]
+    by_key = [read_output(value, reading) for _, _, value in pairs] if len(pairs) <= _FEW else []
+    return len(items), *by_place, *by_key
+
+
+def _read_integer(output: int | np.integer, reading: Reading) -> Hashable:
     kind, number = type(output), int(output)
     if -EXACT_INTEGER <= number <= EXACT_INTEGER:
-        numbers.append(float(number))
+        reading.numbers.append(float(number))
         return kind
     if -(2**63) <= number < 2**63:
-        return kind, _read_array(np.array(number), numbers)
-    return kind, number
+        return kind, _read_array(np.array(number), reading)
+    return kind, _read_text(int, hex(number), reading)
 
 
-def _read_array(output: NDArray, numbers: list) -> Hashable:
-    structure = np.ndarray, output.dtype.str, output.shape
+def _read_array(output: NDArray, reading: Reading) -> Hashable:
+    # The order in memory can be seen as well.
+    order = output.flags.c_contiguous, output.flags.f_contiguous
+    structure = np.ndarray, output.dtype.kind, output.shape, order
     if output.dtype.kind == "O":
-        return *structure, read_output(output.tolist(), numbers)
+        return *structure, read_output(output.tolist(), reading)
     if output.dtype.kind in "SU":
-        return *structure, output.tobytes()
+        reading.labels += [output.dtype.str, output.tobytes()]
+        for item in output.ravel()[:_FEW].tolist():
+            read_output(item, reading)
+        return structure
     if output.dtype.kind not in "biufc":
         raise TypeError(f"mechanism must return {ALLOWED}, got an array of {output.dtype}")
+    if output.dtype.itemsize > 8 and output.dtype.kind == "f":  # bits that no float holds
+        for item in output.ravel()[:_FEW]:
+            _read_text(bytes, item.tobytes().decode("latin-1"), reading)
     columns = _split_array(output.ravel())
-    numbers.extend(columns)
-    return *structure, len(columns)
+    reading.numbers.extend(columns)
+    return *structure, output.dtype.str, len(columns)
 
 
 def _split_array(array: NDArray) -> list[NDArray]:

@@ -76,7 +76,12 @@ def _describe_one_number(outputs: Outputs, inside: NDArray[np.bool_]) -> str | N
     structures = outputs.structures.ravel()
     for structure, matrix in outputs.numbers.items():
         chosen = inside[structures == structure]
-        if chosen.all() or chosen.sum() < inside.sum() or matrix.shape[1] > _COLUMNS:
+        if (
+            structure in outputs.labels
+            or chosen.all()
+            or chosen.sum() < inside.sum()
+            or matrix.shape[1] > _COLUMNS
+        ):
             continue
         columns = np.array(matrix.T, dtype=float, order="C")
         found = [(number, *_find_ranges(c, chosen)) for number, c in enumerate(columns)]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpnotes.audit._exact import exact_epsilon
-from dpnotes.audit._outputs import EXACT_INTEGER, read_output
+from dpnotes.audit._outputs import EXACT_INTEGER, Reading, read_output
 from dpnotes.audit._report import report
 from dpnotes.grading._task import Runs, Task
 from dpnotes.release import _quote_value
@@ -216,7 +216,8 @@ def check_rng(task: Task, runs: Runs) -> str | None:
 
 def check_privacy(task: Task, runs: Runs, share: float, rng: np.random.Generator) -> str | None:
     """Audit all pairs on what is stored."""
-    stored, kinds = runs.outputs, {read_output(o, []) for outputs in runs.outputs for o in outputs}
+    stored = runs.outputs
+    kinds = {read_output(output, Reading()) for outputs in stored for output in outputs}
     if len(kinds) > 1:
         stored = [list(map(by_value, outputs)) for outputs in stored]
     # Shuffled, so that no order of the runs decides which of them choose the event.
