@@ -311,7 +311,9 @@ def changed_from(start, seed, trials=40):
         each[1, :, :start] = each[0, :, :start]
     for kind, value in zip(kinds, values, strict=True):
         numbers = {label: value[kind == label] for label in range(2 + seed)}
-        yield _lower_bound.Outputs(kind, kind, numbers, [])
+        labels = {label: np.floor(rows).astype(int) for label, rows in numbers.items()}
+        words = value.reshape(2 * trials, -1) > 0.5
+        yield _lower_bound.Outputs(kind, kind, numbers, labels, words, [])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -485,6 +487,66 @@ def test_fresh_noise_hides_no_other_number_whatever_its_type(dress):
 
     assert epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0) > 3
     assert epsilon_lower_bound(mechanism, 0, 0, trials=400, rng=0) < 0.5
+
+
+def bits(truth, rng):
+    """Return a number whose last bytes, which no float holds, say the truth."""
+    number = np.array([rng.normal()], np.longdouble)
+    number.view(np.uint8)[10:] = 255 * truth
+    return number
+
+
+FRESH = {
+    "a dict": lambda truth, new: {"count": truth, "id": new.hex()},
+    "a list": lambda truth, new: [new.hex(), truth],
+    "a key": lambda truth, new: {new.hex(): truth},
+    "keys in some order": lambda truth, new: dict(sorted({new.hex(): 0, "t": truth}.items())),
+    "the order of keys": lambda truth, new: dict.fromkeys(["ab", "ba"][truth], new.hex()),
+    "a text": lambda truth, new: f"{truth} {new.hex()}",
+    "a text around it": lambda truth, new: f"{new.hex()} {truth} {new.hex()}",
+    "a word somewhere": lambda truth, new: " ".join(
+        [new.hex()] * new[0] + ["ny"[truth], "z" * new[1]]
+    ),
+    "a digit": lambda truth, new: f"{int.from_bytes(new)}{truth}",
+    "padding": lambda truth, new: new.hex() + truth * " ",
+    "bytes": lambda truth, new: (new, truth),
+    "a large integer": lambda truth, new: (int.from_bytes(250 * new), truth),
+    "its last digit": lambda truth, new: 16 * int.from_bytes(4 * new) + truth,
+    "a set": lambda truth, new: frozenset([new.hex(), str(truth)]),
+    "a class": lambda truth, new: dataclasses.make_dataclass("ny"[truth], ["x"])(new.hex()),
+    "an array": lambda truth, new: np.array([[new.hex(), str(truth)]]),
+}
+HIDDEN = {
+    "the order of a set": lambda truth, rng: {0, 8} if truth else {8, 0},
+    "a kind of nan": lambda t, rng: np.uint32(0x7FE00000 - t * 0x400000).view(np.float32),
+    "an order in memory": lambda truth, rng: np.asarray(np.ones((2, 2)), order="CF"[truth]),
+    "bytes that no number uses": bits,
+}
+
+
+@pytest.mark.parametrize("kind", [*FRESH, *HIDDEN])
+def test_nothing_fresh_beside_the_truth_hides_it(kind):
+    def mechanism(truth, *, rng):
+        return FRESH[kind](truth, rng.bytes(8)) if kind in FRESH else HIDDEN[kind](truth, rng)
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0) > 3
+    if kind != "a key":  # of which no two can be compared, then
+        assert epsilon_lower_bound(mechanism, 0, 0, trials=400, rng=0) < 0.5
+
+
+def test_a_run_id_beside_noise_costs_no_power():
+    def mechanism(truth, *, rng):
+        return {"count": truth + rng.laplace(), "id": rng.bytes(8).hex()}
+
+    assert 0.8 < epsilon_lower_bound(mechanism, 0, 1, trials=8000, rng=0) < 1
+
+
+def test_where_no_two_outputs_can_be_compared_there_is_no_bound():
+    def mechanism(truth, *, rng):
+        return dataclasses.make_dataclass("X" + rng.bytes(8).hex(), ["x"])(truth)
+
+    with pytest.raises(audit.MechanismFailed, match="outputs that can be compared"):
+        epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0)
 
 
 def test_trials_may_be_any_integer():

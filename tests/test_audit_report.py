@@ -186,7 +186,7 @@ def told_apart(mechanism, trials=400, rng=0):
         (lambda truth: np.array([0], [int, np.int8][truth]), "an array [0] of int64"),
         (lambda truth: np.full((1, 9), truth), "an array [[0, 0, 0, 0, 0, 0, ...]]"),
         (lambda truth: np.full((2, 1, 1), truth), "an array of shape (2, 1, 1)"),
-        (lambda truth: np.array(["ab"[truth]]), "an array ['a'] of <U1"),
+        (lambda truth: np.array(["ab"[truth]]), "an array ['a']"),
         (lambda truth: {}[f"no {truth}"], "the exception KeyError: 'no 0'"),
     ],
 )
