@@ -91,7 +91,7 @@ def epsilon_lower_bound(
         an output is of a type that the audit does not read, a subclass of those below included.
     MechanismFailed
         If the mechanism does not answer from its process, or is a factory and builds something
-        that cannot be called.
+        that cannot be called, or if no two of its outputs can be compared: then nothing was judged.
 
     Notes
     -----
@@ -110,7 +110,9 @@ def epsilon_lower_bound(
     those there is ``in_a_process(mechanism, fresh=True)``.
 
     S is a set of outputs ranked by an estimated likelihood ratio, or the tail of a number: of the
-    output, of a coordinate, or of a learned score of all coordinates. One quarter of the runs ranks
+    output, of a coordinate, or of a learned score of all coordinates. Texts, keys and the elements
+    of sets are read word by word, and at their ends letter by letter, so that a run id or a time
+    stamp beside the truth hides nothing. One quarter of the runs ranks
     the outputs, and another chooses where to cut. In arrays of more than 32 numbers only the 32
     whose means differ most are looked at.
 
@@ -346,9 +348,8 @@ def _collect_outputs(
             structure = _read(output, reading)
         rows[slot] = _copy_numbers(reading.numbers)
         label = known_structures.setdefault(structure, len(known_structures))
-        identity = known_identities.setdefault(
-            (label, rows[slot].tobytes(), *reading.labels, *reading.words), len(examples)
-        )
+        whole = (label, rows[slot].tobytes(), *reading.labels, *reading.words)
+        identity = known_identities.setdefault(whole, len(examples))
         structures[slot], identities[slot] = label, identity
         if identity == len(examples):
             is_raised = isinstance(output, BaseException)  # some of these cannot be copied
@@ -385,13 +386,15 @@ def _number_labels(rows: list[list[Hashable]]) -> list[NDArray]:
 
 def _find_words(rows: list[list[Hashable]], trials: int) -> NDArray[np.bool_]:
     """Say which outputs hold the words whose shares differ most in the runs that learn."""
+    if not any(rows):
+        return np.empty((len(rows), 0), dtype=bool)
     learn, _, _ = _split_runs(trials)
     counts = [Counter(), Counter()]
     for first, count in zip((0, trials), counts, strict=True):
         for row in rows[first + learn.start : first + learn.stop]:
             count.update(set(row))
     found = counts[0] + counts[1]
-    common = [word for word, times in found.items() if 1 < times]
+    common = [word for word, times in found.items() if times > 1]
     common.sort(key=lambda word: -abs(counts[0][word] - counts[1][word]))
     chosen = common[:_COLUMNS]
     held = [set(row) for row in rows]
@@ -523,7 +526,7 @@ def _select_labels(labels: NDArray | None, learned: NDArray, first: NDArray) -> 
     for column in () if labels is None else labels.T:
         kept, counts = np.unique(column[learned], return_counts=True)
         kept = kept[counts > 1]
-        if 0 < len(kept) and len(np.unique(column[learned])) > 1:
+        if len(kept) > 0 and len(np.unique(column[learned])) > 1:
             places = np.searchsorted(kept, column).clip(max=len(kept) - 1)
             found.append(np.where(kept[places] == column, places, len(kept)))
     if len(found) > _COLUMNS:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpnotes.audit._exact import exact_epsilon
-from dpnotes.audit._outputs import EXACT_INTEGER, Reading, read_output
+from dpnotes.audit._outputs import EXACT_INTEGER, MechanismFailed, Reading, read_output
 from dpnotes.audit._report import report
 from dpnotes.grading._task import Runs, Task
 from dpnotes.release import _quote_value
@@ -222,15 +222,21 @@ def check_privacy(task: Task, runs: Runs, share: float, rng: np.random.Generator
         stored = [list(map(by_value, outputs)) for outputs in stored]
     # Shuffled, so that no order of the runs decides which of them choose the event.
     shuffled = [cycle([outputs[i] for i in rng.permutation(len(outputs))]) for outputs in stored]
-    found = report(
-        lambda place: next(shuffled[place]),
-        task.epsilon,
-        [(*places, pair.difference) for places, pair in zip(task.places, task.pairs, strict=True)],
-        trials=task.trials,
-        delta=task.delta,
-        confidence=1 - share * len(task.pairs),
-        rng=rng,
-    )
+    try:
+        found = report(
+            lambda place: next(shuffled[place]),
+            task.epsilon,
+            [
+                (*places, pair.difference)
+                for places, pair in zip(task.places, task.pairs, strict=True)
+            ],
+            trials=task.trials,
+            delta=task.delta,
+            confidence=1 - share * len(task.pairs),
+            rng=rng,
+        )
+    except MechanismFailed as error:  # no two outputs can be compared
+        return f"{str(error).replace('mechanism', task.function, 1)}."
     return found.sentence if found.verdict == "violated" else None
 
 

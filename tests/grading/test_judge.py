@@ -252,6 +252,19 @@ def test_delta_is_allowed_where_it_is_claimed():
     assert returns(leaky, private_task(epsilon=0.05, delta=0.25)).check == "passed"
 
 
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("{'count': truth, 'id': rng.bytes(8).hex()}", "epsilon"),
+        ("{rng.bytes(8).hex(): None}", "answer must return outputs that can be compared"),
+    ],
+)
+def test_no_run_id_hides_a_record_from_the_privacy_check(output, sentence):
+    found = returns(output, private_task())
+    assert found.check == "privacy"
+    assert sentence in found.sentence
+
+
 # Whether the generator is used
 
 
