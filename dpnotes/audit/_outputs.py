@@ -8,7 +8,6 @@ import dataclasses
 import math
 import re
 from collections.abc import Hashable
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,14 +143,16 @@ def _read_set(items: list, reading: Reading) -> Hashable:
 
 
 def _read_dict(items: dict, reading: Reading) -> tuple:
-    """Read the values by their places, and those of a few keys by the order of the keys as well."""
+    """Read the values by their places, and by their keys where these stand in another order."""
     keys = [_read_whole(key) for key in items]
     reading.labels.append(tuple(keys))
     reading.labels += keys[:_FEW] + [None] * max(0, _FEW - len(keys))
     by_place = [read_output(value, reading) for value in items.values()]
-    pairs = sorted(zip(map(repr, items), keys, items.values(), strict=True), key=itemgetter(0))
-    reading.words += [(key, _read_whole(value)) for _, key, value in pairs]
-    by_key = [read_output(value, reading) for _, _, value in pairs] if len(pairs) <= _FEW else []
+    reading.words += [
+        (key, _read_whole(value)) for key, value in zip(keys, items.values(), strict=True)
+    ]
+    in_order = sorted(items, key=repr)
+    by_key = [] if in_order == list(items) else [read_output(items[k], reading) for k in in_order]
     return len(items), *by_place, *by_key
 
 
