@@ -101,10 +101,12 @@ def read_exception(error: BaseException, reading: Reading) -> Hashable:
     return "raised", type(error).__name__, _read_text(str, str(error), reading)
 
 
-def _read_whole(item: object) -> Hashable:
-    """Return all of an output, its numbers by their bits."""
+def _read_whole(item: object, words: list | None = None) -> Hashable:
+    """Return all of an output, its numbers by their bits, and add its words to a list."""
     reading = Reading()
     structure = read_output(item, reading)
+    if words is not None:
+        words += reading.words
     return structure, bytes(reading), tuple(reading.labels), frozenset(reading.words)
 
 
@@ -119,7 +121,7 @@ def _read_text(kind: type, text: str, reading: Reading) -> Hashable:
     for place in range(_ENDS):
         for end in (place, -1 - place):
             word = words[end] if place < len(words) else ""
-            reading.labels.append(word)
+            reading.labels += [word, word[:1], word[-1:]]
             reading.numbers.append(_as_number(word))
     return kind
 
@@ -131,29 +133,40 @@ def _as_number(word: str) -> float:
         return math.nan
 
 
-def _read_set(items: list, reading: Reading) -> Hashable:
+def _read_set(items: list, reading: Reading) -> tuple:
     """Read a set as its elements in the order in which they are shown, whatever that tells."""
-    elements = [_read_whole(item) for item in items]
+    elements = _read_keys(items, reading)
     reading.words += elements
-    reading.labels.append(tuple(elements))
-    reading.labels += elements[:_FEW] + [None] * max(0, _FEW - len(elements))
-    numbers = sorted(float(item) for item in items if type(item) in _FLOATS | _INTEGERS)
-    reading.numbers += numbers
-    return len(items), len(numbers)
+    numbers = [float(item) for item in items if type(item) in _FLOATS or _is_exact(item)]
+    reading.numbers += sorted(numbers)
+    return len(items), len(numbers), *_read_few(sorted(items, key=repr), reading)
+
+
+def _read_keys(items: list, reading: Reading) -> list:
+    """Return elements or keys as wholes, and label an output by their order."""
+    keys = [_read_whole(item, reading.words) for item in items]
+    reading.labels += [tuple(keys), *keys[:_FEW], *[None] * max(0, _FEW - len(keys))]
+    return keys
+
+
+def _read_few(items: list, reading: Reading) -> list[Hashable]:
+    """Read a few elements or keys into columns of their own."""
+    return [read_output(item, reading) for item in items] if len(items) <= _ENDS else []
+
+
+def _is_exact(item: object) -> bool:
+    return type(item) in _INTEGERS and abs(int(item)) <= EXACT_INTEGER
 
 
 def _read_dict(items: dict, reading: Reading) -> tuple:
     """Read the values by their places, and by their keys where these stand in another order."""
-    keys = [_read_whole(key) for key in items]
-    reading.labels.append(tuple(keys))
-    reading.labels += keys[:_FEW] + [None] * max(0, _FEW - len(keys))
+    keys = _read_keys(list(items), reading)
     by_place = [read_output(value, reading) for value in items.values()]
-    reading.words += [
-        (key, _read_whole(value)) for key, value in zip(keys, items.values(), strict=True)
-    ]
+    pairs = zip(keys, items.values(), strict=True)
+    reading.words += [(key, _read_whole(value)) for key, value in pairs]
     in_order = sorted(items, key=repr)
     by_key = [] if in_order == list(items) else [read_output(items[k], reading) for k in in_order]
-    return len(items), *by_place, *by_key
+    return len(items), *by_place, *by_key, *_read_few(list(items), reading)
 
 
 def _read_integer(output: int | np.integer, reading: Reading) -> Hashable:
