@@ -268,8 +268,8 @@ def _require_something_in_common(outputs: "Outputs") -> None:
         comparable |= bool(_select_labels(rows, everyone, everyone))
     if sizes[sizes == 1].sum() > form.size / 2 or not comparable:
         raise MechanismFailed(
-            "mechanism must return outputs that can be compared: hardly two runs gave the same, and "
-            "most have a form of their own, so nothing can be said of its privacy"
+            "mechanism must return outputs that can be compared: hardly two runs gave the same, "
+            "and most have a form of their own, so nothing can be said of its privacy"
         )
 
 

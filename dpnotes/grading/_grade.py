@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +18,8 @@ from dpnotes.release import _require_list
 
 if TYPE_CHECKING:
     import pandas
+
+_LARGEST = 2**26  # bytes of a submission
 
 
 class Verdict(NamedTuple):
@@ -212,6 +215,10 @@ def _read_cells(submission: str | os.PathLike) -> list[str]:
         return [submission]
     require_kind("submission", submission, os.PathLike, "a source or a path")
     path = Path(submission)
+    found = path.lstat()
+    # A link leads to what its author may not read, a pipe or a device never ends.
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        raise ValueError(f"submission must be a file of at most 64 MiB, and no link: {path.name}")
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     if path.suffix.lower() != ".ipynb":
         return [text]

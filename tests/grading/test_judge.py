@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import time
 
 import numpy as np
@@ -517,6 +518,22 @@ def test_a_seed_repeats_a_grade_to_the_letter():
     wrong = RIGHT.replace("0.73", "0.93")
     assert verdict(wrong, answer_task(), rng=7) == verdict(wrong, answer_task(), rng=7)
     assert verdict(wrong, answer_task(), rng=7) != verdict(wrong, answer_task(), rng=8)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.symlink_to("/etc/hostname"),
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.write_bytes(bytes(2**26 + 1)),
+        os.mkfifo,
+        os.mkdir,
+    ],
+)
+def test_a_submission_that_is_no_file_of_its_own_or_too_large_is_refused(make, tmp_path):
+    make(tmp_path / "work.py")
+    with pytest.raises(ValueError, match="must be a file of at most 64 MiB, and no link: work"):
+        grade(tmp_path / "work.py", [number_task()])
 
 
 def test_too_few_trials_for_a_claim_are_refused_before_anything_runs():
