@@ -112,9 +112,9 @@ def epsilon_lower_bound(
     S is a set of outputs ranked by an estimated likelihood ratio, or the tail of a number: of the
     output, of a coordinate, or of a learned score of all coordinates. Texts, keys and the elements
     of sets are read word by word, and at their ends letter by letter, so that a run id or a time
-    stamp beside the truth hides nothing. One quarter of the runs ranks
-    the outputs, and another chooses where to cut. In arrays of more than 32 numbers only the 32
-    whose means differ most are looked at.
+    stamp beside the truth hides nothing. One quarter of the runs ranks the outputs, and another
+    chooses where to cut. In arrays of more than 32 numbers only the 32 whose means differ most are
+    looked at.
 
     Outputs are numbers, strings, None, arrays of numbers or strings, tuples, lists, sets, dicts and
     dataclasses such as a `Release`, of exactly these types: a subclass could show one value to the
@@ -302,7 +302,7 @@ def takes_rng(mechanism: Callable, arguments: int = 1) -> bool:
 
 
 class Outputs(NamedTuple):
-    """The outputs of all runs, each split into its numbers and its structure.
+    """The outputs of all runs, each read into its structure and its columns.
 
     `structures` and `identities` have shape (2, trials), a row for each data set. Two outputs share
     an identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
@@ -347,6 +347,7 @@ def _collect_outputs(
         else:
             structure = _read(output, reading)
         rows[slot] = _copy_numbers(reading.numbers)
+        reading.numbers = []  # else the arrays of all runs would be held twice
         label = known_structures.setdefault(structure, len(known_structures))
         whole = (label, rows[slot].tobytes(), *reading.labels, *reading.words)
         identity = known_identities.setdefault(whole, len(examples))
