@@ -284,9 +284,9 @@ def as_floats(array: np.ndarray) -> np.ndarray:
         return array.astype(float)
 
 
-def as_numbers(name: str, values: ArrayLike) -> np.ndarray:
+def as_numbers(name: str, values: ArrayLike, *, with_booleans: bool = False) -> np.ndarray:
     """Return real numbers as doubles, and refuse anything else."""
-    array = as_array(name, values)
-    if array.dtype.kind not in "iuf":
+    array = as_array(name, values, with_booleans=with_booleans)
+    if array.dtype.kind not in ("biuf" if with_booleans else "iuf"):
         raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
     return as_floats(array)

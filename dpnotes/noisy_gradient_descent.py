@@ -15,7 +15,7 @@ Costs over random batches need Google's dp-accounting: ``pip install dpnotes[acc
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -23,25 +23,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpnotes._checks import (
-    as_array,
-    as_floats,
+    as_numbers,
     check_categories,
     check_choice,
     check_integer,
     check_probability,
     check_real,
     check_rng,
-    kind_of,
 )
 from dpnotes._coins import flip
-from dpnotes.accounting import (
-    PrivacyCost,
-    calibrate,
-    compose_gaussian,
-    compose_subsampled_gaussian,
-)
+from dpnotes.accounting import PrivacyCost, calibrate, compose_gaussian, compose_subsampled_gaussian
 from dpnotes.accounting.composition import NEIGHBOURS
-from dpnotes.release import Release
+from dpnotes.release import _set_promise
 
 MOST_STEPS = 10**6
 MOST_RECORDS = 12  # for which all batches can be enumerated
@@ -79,19 +72,9 @@ class DescentRelease:
 
     def __post_init__(self) -> None:
         """Check every field, and make the array read-only."""
-        path = as_array("path", self.path)
-        if path.dtype.kind not in "iuf":
-            raise TypeError(f"path must be numbers, got {kind_of(path)}")
-        if path.ndim != 2 or path.size == 0:
-            raise ValueError(f"path must be two-dimensional and not empty, got shape {path.shape}")
-        path = as_floats(path)
+        path = _check_rows("path", as_numbers("path", self.path))
         path.setflags(write=False)
-        words = {"mechanism": self.mechanism, "neighbours": self.neighbours}
-        promise = Release(0.0, self.epsilon, delta=self.delta, **words)
-        # A frozen dataclass can set its own fields only in this way.
-        object.__setattr__(self, "path", path)
-        object.__setattr__(self, "epsilon", promise.epsilon)
-        object.__setattr__(self, "delta", promise.delta)
+        _set_promise(self, path=path)
 
     @property
     def coefficients(self) -> NDArray[np.float64]:
@@ -311,14 +294,8 @@ def noise_for(
     >>> round(noise, 1), float(cost(noise, 0.01, 1000, 1e-5)) <= 1.0
     (2.4, True)
     """
-    return calibrate(
-        lambda noise: cost(noise, rate, steps, delta, neighbours=neighbours),
-        epsilon,
-        _LEAST_NOISE,
-        _MOST_NOISE,
-        start=1.0,
-        tolerance=_CLOSE,
-    )
+    spent = partial(cost, rate=rate, steps=steps, delta=delta, neighbours=neighbours)
+    return calibrate(spent, epsilon, _LEAST_NOISE, _MOST_NOISE, start=1.0, tolerance=_CLOSE)
 
 
 def log_density(
@@ -460,12 +437,14 @@ def _check_records(features: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDA
 
 def _check_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return a table of finite numbers, none so large that a square of it is infinite."""
-    array = as_array(name, values, with_booleans=True)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(f"{name} must be two-dimensional and not empty, got shape {array.shape}")
-    numbers = as_floats(array)
+    numbers = _check_rows(name, as_numbers(name, values, with_booleans=True))
     if not np.all(np.abs(numbers) <= LARGEST_FEATURE):
         raise ValueError(f"{name} must be finite and at most {LARGEST_FEATURE:g} in size")
+    return numbers
+
+
+def _check_rows(name: str, numbers: NDArray) -> NDArray[np.float64]:
+    """Return a table of numbers, refusing other shapes and an empty one."""
+    if numbers.ndim != 2 or numbers.size == 0:
+        raise ValueError(f"{name} must be two-dimensional and not empty, got shape {numbers.shape}")
     return numbers
