@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,22 +14,21 @@ from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpnotes._checks import (
     as_array,
-    as_floats,
-    as_objects,
     check_choice,
     check_epsilon,
     check_flag,
     check_integer,
     check_seed,
-    is_finite,
+    require_kind,
     shown,
 )
 from dpnotes.elun.loss import check_size, clip_rows, logistic_sensitivity, sensitivity
 from dpnotes.elun.noise import MOST_NODES, l2_laplace_noise, uniform_rule
+from dpnotes.elun.records import validate_records
 from dpnotes.elun.solver import (
     Binary,
     Softmax,
@@ -115,6 +114,7 @@ class Guarantee:
     noise_scale: float
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression whose weights are differentially private.
 
@@ -219,34 +219,19 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     'one of 2000 records replaced'
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        objective: str = "elun",
-        regularization: float | None = None,
-        lipschitz: float = 2.0,
-        draws: int = 50,
-        expectation: str = "auto",
-        classes: Sequence | None = (0, 1),
-        multi_class: str = "softmax",
-        gradient_tolerance: float | None = None,
-        fit_intercept: bool = True,
-        random_state: int | None = None,
-        calibration: str = "sharp",
-    ) -> None:
-        self.epsilon = epsilon
-        self.objective = objective
-        self.regularization = regularization
-        self.lipschitz = lipschitz
-        self.draws = draws
-        self.expectation = expectation
-        self.classes = classes
-        self.multi_class = multi_class
-        self.gradient_tolerance = gradient_tolerance
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.calibration = calibration
+    epsilon: float
+    _: KW_ONLY
+    objective: str = "elun"
+    regularization: float | None = None
+    lipschitz: float = 2.0
+    draws: int = 50
+    expectation: str = "auto"
+    classes: Sequence | None = (0, 1)
+    multi_class: str = "softmax"
+    gradient_tolerance: float | None = None
+    fit_intercept: bool = True
+    random_state: int | None = None
+    calibration: str = "sharp"
 
     def fit(self, X: ArrayLike, y: ArrayLike, **options: object) -> Self:
         """Fit private weights; this spends epsilon.
@@ -301,7 +286,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             Log-odds of the second class, or a score for each class.
         """
         check_is_fitted(self)
-        features = _validate_records(self, X, reset=False)
+        features = validate_records(self, X, reset=False)
         rows = clip_rows(features, self.lipschitz, bias=self.fit_intercept)
         scores = rows[:, : features.shape[1]] @ self.coef_.T
         if self.fit_intercept:
@@ -322,9 +307,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             Classes, of the type of `classes`.
         """
         scores = self.decision_function(X)
-        return self.classes_[
-            scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
-        ]
+        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return self.classes_[codes]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of every class for every row.
@@ -392,18 +376,16 @@ def fit_many(
     >>> len({float(model.coef_[0, 0]) for model in fit_many(models, x, y)})
     100
     """
-    if not isinstance(models, Sequence):
-        raise TypeError(f"models must be a sequence of models, got {type(models).__name__}")
+    require_kind("models", models, Sequence, "a sequence of models")
     if not all(isinstance(model, PrivateLogisticRegression) for model in models):
         raise TypeError("models must be PrivateLogisticRegression")
-    seeds = [model.random_state for model in models if model.random_state is not None]
     # The checks of each model refuse seeds of a wrong kind.
-    known = [int(seed) for seed in seeds if isinstance(seed, Integral)]
+    known = [int(m.random_state) for m in models if isinstance(m.random_state, Integral)]
     if len(set(known)) < len(known):
         raise ValueError("models must have random_state None, or a different integer each")
     if not models:
         return models
-    features, labels = _validate_records(models[0], X, y)
+    features, labels = validate_records(models[0], X, y)
     solved: dict[tuple, NDArray] = {}
     for model in models:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -452,9 +434,6 @@ def _make_guarantee(
     """Check the parameters of a model, and return its guarantee."""
     epsilon = check_epsilon(model.epsilon)
     row = check_size("lipschitz", model.lipschitz)
-    strength = model.regularization
-    if strength is not None:
-        strength = check_size("regularization", strength)
     n = check_integer("n", n, low=1)
     softmax = _check_words(model) == "softmax" and classes > 2
     draws = check_integer("draws", model.draws, low=1, high=10**9)
@@ -467,8 +446,10 @@ def _make_guarantee(
     rho = math.sqrt(2) * row if softmax else row
     models = 1 if softmax or classes == 2 else classes
     weights = dimension * (classes if softmax else 1)
-    if strength is None:
+    if model.regularization is None:
         strength = _balance_regularization(rho, weights, n, epsilon / models)
+    else:
+        strength = check_size("regularization", model.regularization)
     shape = n, dimension + (classes if softmax else 0)
     least = least_tolerance(rho, strength, shape, draws)
     tolerance = reachable_tolerance(model.gradient_tolerance, 1e-6 * rho / n, least)
@@ -575,68 +556,6 @@ def _minimize(
 
 def _is_softmax(promise: Guarantee, classes: int) -> bool:
     return classes > 2 and promise.models == 1
-
-
-_COMPLEX = (complex, np.complexfloating)
-_NO_NUMBERS = (str, bytes, bytearray, np.datetime64, np.timedelta64)
-
-
-def _validate_records(
-    model: PrivateLogisticRegression, X: ArrayLike, *y: ArrayLike, reset: bool = True
-) -> Any:  # noqa: ANN401
-    """Let scikit-learn check features and labels, but not quote a record."""
-    array = _read_values("X", X)
-    if array.dtype.kind not in "biufc":
-        _check_convertible(array)
-    if array.ndim < 2:
-        raise ValueError(
-            f"X must be two-dimensional, got shape {array.shape}. Reshape your data, a record a row"
-        )
-    y = tuple(_keep_types(labels) for labels in y)
-    if array.dtype.kind == "f" and isinstance(array, np.ndarray) and not is_finite(array):
-        raise ValueError(
-            "X must hold finite numbers, no NaN and no inf, and a record does not. A mean of the "
-            "others would not be private: put a public number in its place"
-        )
-    # A number out of the range of doubles becomes infinite, and scikit-learn refuses it.
-    with np.errstate(over="ignore"):
-        return validate_data(model, X, *y, dtype=np.float64, reset=reset)
-
-
-def _read_values(name: str, values: ArrayLike) -> Any:  # noqa: ANN401
-    """Return values with a dtype; refuse complex ones, which scikit-learn's error would quote."""
-    kind = getattr(getattr(values, "dtype", None), "kind", "O")
-    foreign = kind in "biufc" and not isinstance(values, np.ndarray)
-    array = values if foreign else as_array(name, values, with_booleans=True)
-    if array.dtype.kind == "c" or (array.dtype.kind == "O" and _holds_any(array, _COMPLEX)):
-        raise ValueError(f"{name} must hold real numbers. Complex data not supported")
-    return array
-
-
-def _keep_types(labels: ArrayLike) -> Any:  # noqa: ANN401
-    """Check labels, and keep the types of a list in which numpy would turn numbers into text.
-
-    Otherwise whether a number is a valid label would depend on the other records.
-    """
-    if _read_values("y", labels).dtype.kind not in "US" or not isinstance(labels, list | tuple):
-        return labels
-    entries = as_objects(labels)
-    return labels if len(set(map(type, entries.flat))) == 1 else entries
-
-
-def _check_convertible(array: NDArray) -> None:
-    """Refuse text, dates and other objects that are not numbers, judging each record by itself."""
-    message = "X must hold numbers, and a record does not"
-    if array.dtype.kind != "O" or _holds_any(array, _NO_NUMBERS):
-        raise TypeError(message)
-    try:
-        as_floats(array)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(message) from None
-
-
-def _holds_any(array: NDArray, types: tuple[type, ...]) -> bool:
-    return any(isinstance(value, types) for value in array.flat)
 
 
 def _check_words(model: PrivateLogisticRegression) -> str:

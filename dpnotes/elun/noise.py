@@ -12,15 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from dpnotes._checks import (
-    as_array,
-    as_floats,
-    check_choice,
-    check_integer,
-    check_real,
-    check_rng,
-    kind_of,
-)
+from dpnotes._checks import as_numbers, check_choice, check_integer, check_real, check_rng
 
 NOISES = ("l2", "coordinate")
 MOST_NODES = 100
@@ -198,8 +190,7 @@ def projected_noise(
     """
     dimension = check_integer("dimension", dimension, low=1)
     nodes = check_integer("nodes", nodes, low=1, high=MOST_NODES)
-    points, weights = gauss_rule(dimension, nodes)
-    return points.copy(), weights.copy()
+    return _product_rule(dimension, nodes, np.arange(1.0, nodes))
 
 
 def uniform_mixture(
@@ -257,19 +248,10 @@ def _check_scale(scale: float) -> float:
 
 def check_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return finite numbers as an array of floats."""
-    array = as_array(name, values, with_booleans=True)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
-    numbers = as_floats(array)
+    numbers = as_numbers(name, values, with_booleans=True)
     if not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be finite")
     return numbers
-
-
-@lru_cache(maxsize=64)
-def gauss_rule(dimension: int, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the points and weights of the Gauss rule for tau."""
-    return _product_rule(dimension, nodes, np.arange(1.0, nodes))
 
 
 @lru_cache(maxsize=64)

@@ -27,14 +27,8 @@ def over_points(shifts: NDArray, weights: NDArray) -> Callable[[NDArray], Pair]:
     def average(scores: NDArray) -> Pair:
         likely, squares = np.empty_like(scores), np.empty_like(scores)
         for part in _blocks(*shifts.shape):
-            p = shifts[part] + scores[part, np.newaxis]
-            np.negative(p, out=p)
-            np.exp(p, out=p)
-            p += 1
-            np.reciprocal(p, out=p)
-            likely[part] = p @ weights
-            p *= p
-            squares[part] = p @ weights
+            p = 1 / (1 + np.exp(-(shifts[part] + scores[part, np.newaxis])))
+            likely[part], squares[part] = p @ weights, p**2 @ weights
         return likely, likely - squares
 
     return average
