@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import torch
 
-from dpnotes._checks import check_probability, check_real
-from dpnotes.symmetric_loss.margins import check_floats, check_tensor
+from dpnotes._checks import check_probability, check_real, require_kind
+from dpnotes.symmetric_loss.margins import check_floats
 
 ClassLoss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -213,10 +213,8 @@ def corrected_cross_entropy(
     p = check_probability("keep_probability", keep_probability)
     logits, labels = _check_classes(logits, labels)
     logarithms = _widened(logits).log_softmax(-1)
-    reported = torch.zeros_like(logarithms, dtype=torch.bool)
-    reported = reported.scatter(-1, labels.unsqueeze(-1), value=True)
     truth = _of_label(logarithms, labels)
-    lie = logarithms.masked_fill(reported, -math.inf).logsumexp(-1)
+    lie = logarithms.scatter(-1, labels.unsqueeze(-1), -math.inf).logsumexp(-1)
     q = (1 - p) / (logits.shape[-1] - 1)
     # Start from the smaller of u and 1 - u, so that values and slopes keep their digits.
     few, many = _log_mixture(q, p, truth), _log_mixture(p, q, lie)
@@ -259,7 +257,8 @@ def _of_label(values: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 def _check_classes(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return scores of classes, and labels as integers of 64 bits, or refuse them."""
-    logits, labels = check_floats("logits", logits), check_tensor("labels", labels)
+    logits = check_floats("logits", logits)
+    require_kind("labels", labels, torch.Tensor, "a tensor")
     if logits.ndim == 0 or logits.shape[-1] < 2:
         raise ValueError(f"logits must have two classes or more, got shape {tuple(logits.shape)}")
     if labels.dtype not in _INTEGERS:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional
 
-from dpnotes._checks import check_probability, check_real
+from dpnotes._checks import check_probability, check_real, require_kind
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 
@@ -243,15 +243,9 @@ def check_barrier(b: float, r: float) -> tuple[float, float]:
     return slope, check_real("r", r, low=0.0, low_open=True, allowed="a positive finite number")
 
 
-def check_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor, refusing anything else."""
-    if not isinstance(value, torch.Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
-    return value
-
-
 def check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
     """Return a tensor of floats, refusing anything else."""
-    if not check_tensor(name, value).is_floating_point():
+    require_kind(name, value, torch.Tensor, "a tensor")
+    if not value.is_floating_point():
         raise TypeError(f"{name} must be floats, got {value.dtype}")
     return value

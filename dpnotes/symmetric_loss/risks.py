@@ -10,12 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from dpnotes._checks import check_probability
+from dpnotes._checks import check_probability, require_kind
 from dpnotes.symmetric_loss.margins import (
     Loss,
     barrier_hinge_loss,
     check_barrier,
-    check_tensor,
     hinge_loss,
     ramp_loss,
     square_loss,
@@ -109,7 +108,9 @@ def auc_risk(
     members = _class_members(scores, labels, loss, check)
     pieces = _pieces_of(loss)
     if pieces:
-        return _PiecewiseMean.apply(scores, *members, pieces)
+        by_row = scores.device.type == "cpu" and (scores.ndim == 1 or scores.shape[-1] > _FEW)
+        compute = _risks_by_row if by_row else _batched_risks
+        return _Sloped.apply(scores, *compute(scores.detach(), *members, pieces))
     positive, negative = _class_weights(*members)
     if loss is square_loss:
         return _mean_square(scores, positive, negative)
@@ -117,7 +118,7 @@ def auc_risk(
         losses = _losses(loss, scores.unsqueeze(-1) - scores.unsqueeze(-2)).to(positive.dtype)
         return torch.einsum("...i,...ij,...j", positive, losses, negative).to(scores.dtype)
     if scores.ndim == 1:
-        return _PairedMean.apply(scores[labels > 0], scores[labels < 0], loss)
+        return _Sloped.apply(scores, *_mean_in_chunks(scores.detach(), *members, loss))
     rows = zip(scores, labels, strict=True)
     return torch.stack([auc_risk(*row, loss, check=False) for row in rows])
 
@@ -182,20 +183,16 @@ def _pieces_of(loss: Loss) -> _Pieces | None:
     return _PIECES[loss]() if loss in _PIECES else None
 
 
-class _PiecewiseMean(torch.autograd.Function):
-    """The mean of a piecewise linear loss over all pairs: a line, and one search for each kink."""
+class _Sloped(torch.autograd.Function):
+    """Risks whose slopes in the scores are known, because they were computed along with them."""
 
     @staticmethod
     def forward(
         ctx: Any,  # noqa: ANN401
         scores: torch.Tensor,
-        positive: torch.Tensor,
-        negative: torch.Tensor,
-        pieces: _Pieces,
+        value: torch.Tensor,
+        slopes: torch.Tensor,
     ) -> torch.Tensor:
-        by_row = scores.device.type == "cpu" and (scores.ndim == 1 or scores.shape[-1] > _FEW)
-        compute = _risks_by_row if by_row else _batched_risks
-        value, slopes = compute(scores.detach(), positive, negative, pieces)
         ctx.save_for_backward(slopes.to(scores.dtype))
         return value.to(scores.dtype)
 
@@ -203,7 +200,7 @@ class _PiecewiseMean(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
         [slopes] = ctx.saved_tensors
-        return grad.unsqueeze(-1) * slopes, None, None, None
+        return grad.unsqueeze(-1) * slopes, None, None
 
 
 def _risks_by_row(
@@ -320,33 +317,25 @@ def _running_sums(values: torch.Tensor) -> torch.Tensor:
     return functional.pad(values.cumsum(-1), (1, 0))
 
 
-class _PairedMean(torch.autograd.Function):
-    """The mean of any loss over all pairs, with about `_CHUNK` pairs in memory at a time."""
-
-    @staticmethod
-    def forward(ctx: Any, pos: torch.Tensor, neg: torch.Tensor, loss: Loss) -> torch.Tensor:  # noqa: ANN401
-        total = torch.zeros((), dtype=torch.float64, device=pos.device)
-        slopes_pos, slopes_neg = [], torch.zeros_like(neg, dtype=torch.float64)
-        for rows in pos.split(max(1, _CHUNK // max(1, len(neg)))):
-            # Enable gradients even if the caller disabled them: the slopes are computed here.
-            with torch.inference_mode(False), torch.enable_grad():
-                margins = (rows.detach()[:, None] - neg.detach()).requires_grad_()
-                losses = _losses(loss, margins).sum(dtype=torch.float64)
-            [slopes] = torch.autograd.grad(losses, margins)
-            total += losses.detach()
-            slopes_pos.append(slopes.sum(1, dtype=torch.float64))
-            slopes_neg -= slopes.sum(0, dtype=torch.float64)
-        pairs = len(pos) * len(neg)
-        ctx.save_for_backward(
-            (torch.cat(slopes_pos) / pairs).to(pos.dtype), (slopes_neg / pairs).to(neg.dtype)
-        )
-        return (total / pairs).to(pos.dtype)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
-        slopes_pos, slopes_neg = ctx.saved_tensors
-        return grad * slopes_pos, grad * slopes_neg, None
+def _mean_in_chunks(
+    scores: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor, loss: Loss
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the mean of any loss over all pairs, about `_CHUNK` of them at a time, and slopes."""
+    slopes = torch.zeros_like(scores, dtype=torch.float64)
+    total, pos, neg = slopes.sum(), scores[positive], scores[negative]
+    slopes_pos, slopes_neg = [], torch.zeros_like(neg, dtype=torch.float64)
+    for rows in pos.split(max(1, _CHUNK // max(1, len(neg)))):
+        # Enable gradients even if the caller disabled them: the slopes are computed here.
+        with torch.inference_mode(False), torch.enable_grad():
+            margins = (rows[:, None] - neg).requires_grad_()
+            losses = _losses(loss, margins).sum(dtype=torch.float64)
+        [chunk] = torch.autograd.grad(losses, margins)
+        total += losses.detach()
+        slopes_pos.append(chunk.sum(1, dtype=torch.float64))
+        slopes_neg -= chunk.sum(0, dtype=torch.float64)
+    slopes[positive], slopes[negative] = torch.cat(slopes_pos), slopes_neg
+    pairs = len(pos) * len(neg)
+    return total / pairs, slopes / pairs
 
 
 def _mean_square(
@@ -383,8 +372,8 @@ def _class_weights(
 
 
 def _check_arguments(scores: torch.Tensor, labels: torch.Tensor, loss: Loss, check: bool) -> None:
-    check_tensor("scores", scores)
-    check_tensor("labels", labels)
+    require_kind("scores", scores, torch.Tensor, "a tensor")
+    require_kind("labels", labels, torch.Tensor, "a tensor")
     if scores.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"scores must be float32 or float64, got {scores.dtype}")
     if labels.dtype == torch.bool or labels.is_complex():
@@ -393,10 +382,8 @@ def _check_arguments(scores: torch.Tensor, labels: torch.Tensor, loss: Loss, che
         raise ValueError(f"scores must have one or two dimensions, got {tuple(scores.shape)}")
     if labels.shape != scores.shape:
         raise ValueError(f"labels must have the shape of scores, got {tuple(labels.shape)}")
-    if not callable(loss):
-        raise TypeError(f"loss must be callable, got {type(loss).__name__}")
-    if not isinstance(check, bool):
-        raise TypeError(f"check must be True or False, got {type(check).__name__}")
+    require_kind("loss", loss, Callable, "callable")
+    require_kind("check", check, bool, "True or False")
 
 
 def _losses(loss: Loss, margins: torch.Tensor) -> torch.Tensor:
