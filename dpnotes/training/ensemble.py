@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from dpnotes._checks import check_integer
+from dpnotes._checks import check_integer, require_kind
 from dpnotes.training.networks import Builder
-from dpnotes.training.schedule import Schedule, check_kind
+from dpnotes.training.schedule import Schedule
 
 Risk = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -91,16 +91,20 @@ def fit(
     >>> fit(linear(1), x, x.T.sign(), [logistic], x, schedule, seed=0).scores[20].round() > 0
     array([[False, False,  True,  True]])
     """
-    check_kind("build", build, Callable, "callable")
+    require_kind("build", build, Callable, "callable")
     tensors = {"inputs": inputs, "test_inputs": test_inputs, "labels": labels}
     for name, value in tensors.items():
-        check_kind(name, value, torch.Tensor, "a tensor")
-    check_kind("risks", risks, Sequence, "a sequence of functions")
-    check_kind("schedule", schedule, Schedule, "a Schedule")
-    check_kind("names", names, Sequence | None, "a sequence of strings or None")
-    check_kind("report", report, Callable | None, "callable or None")
+        require_kind(name, value, torch.Tensor, "a tensor")
+    require_kind("risks", risks, Sequence, "a sequence of functions")
+    require_kind("schedule", schedule, Schedule, "a Schedule")
+    require_kind("names", names, Sequence | None, "a sequence of strings or None")
+    require_kind("report", report, Callable | None, "callable or None")
+    _check_runs(inputs, labels, risks)
     names = range(len(risks)) if names is None else names
-    _check_runs(inputs, labels, risks, names, schedule)
+    if len(names) != len(risks):
+        raise ValueError(f"names must be as many as risks, {len(risks)}, got {len(names)}")
+    if len(inputs) < schedule.batch_size:
+        raise ValueError(f"inputs must fill a batch of {schedule.batch_size}, got {len(inputs)}")
     seed = check_integer("seed", seed, low=0, high=2**63 - 1)
     generator = torch.Generator().manual_seed(seed)
     network = build(len(risks), generator).to(inputs.device, memory_format=torch.channels_last)
@@ -143,8 +147,8 @@ def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) 
     >>> predict(network, torch.ones(3, 1)).shape
     (2, 3)
     """
-    check_kind("network", network, nn.Module, "a torch module")
-    check_kind("inputs", inputs, torch.Tensor, "a tensor")
+    require_kind("network", network, nn.Module, "a torch module")
+    require_kind("inputs", inputs, torch.Tensor, "a tensor")
     if inputs.ndim < 2:
         raise ValueError(f"inputs must have a row for each record, got shape {(*inputs.shape,)}")
     batch_size = check_integer("batch_size", batch_size, low=1)
@@ -156,13 +160,8 @@ def predict(network: nn.Module, inputs: torch.Tensor, *, batch_size: int = 500) 
 
 def make_optimizer(network: nn.Module, schedule: Schedule) -> torch.optim.Optimizer:
     """Return the optimizer of all runs."""
-    return torch.optim.Adam(
-        network.parameters(),
-        lr=schedule.learning_rate,
-        weight_decay=schedule.weight_decay,
-        amsgrad=True,
-        fused=True,
-    )
+    rates = {"lr": schedule.learning_rate, "weight_decay": schedule.weight_decay}
+    return torch.optim.Adam(network.parameters(), **rates, amsgrad=True, fused=True)
 
 
 def run_epoch(
@@ -211,17 +210,9 @@ def _check_finite(names: Sequence[str], means: np.ndarray, epoch: int) -> None:
             )
 
 
-def _check_runs(
-    inputs: torch.Tensor,
-    labels: torch.Tensor,
-    risks: Sequence[Risk],
-    names: Sequence[str],
-    schedule: Schedule,
-) -> None:
+def _check_runs(inputs: torch.Tensor, labels: torch.Tensor, risks: Sequence[Risk]) -> None:
     if not risks or not all(map(callable, risks)):
         raise ValueError("risks must hold one function or more, and nothing else")
-    if len(names) != len(risks):
-        raise ValueError(f"names must be as many as risks, {len(risks)}, got {len(names)}")
     expected = (len(risks), len(inputs))
     if tuple(labels.shape) != expected:
         raise ValueError(
@@ -230,5 +221,3 @@ def _check_runs(
         )
     if not bool(((labels == 1) | (labels == -1)).all()):
         raise ValueError("labels must be -1 or +1; a record is not")
-    if len(inputs) < schedule.batch_size:
-        raise ValueError(f"inputs must fill a batch of {schedule.batch_size}, got {len(inputs)}")

@@ -11,8 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpnotes._checks import check_integer
-from dpnotes.training.schedule import check_kind
+from dpnotes._checks import check_integer, require_kind
 
 Builder = Callable[[int, torch.Generator], nn.Module]
 
@@ -126,7 +125,7 @@ def small_convnet(runs: int, generator: torch.Generator) -> nn.Module:
 
 
 def _check_builder(runs: int, generator: torch.Generator) -> int:
-    check_kind("generator", generator, torch.Generator, "a torch generator")
+    require_kind("generator", generator, torch.Generator, "a torch generator")
     # Return a Python int, because products with an 8-bit numpy integer would overflow.
     return check_integer("runs", runs, low=1)
 
@@ -157,12 +156,9 @@ class Convolution(nn.Module):
         shared: bool = False,
     ) -> None:
         super().__init__()
-        bound = (inputs * size * size) ** -0.5
-        weight = _uniform((outputs, inputs, size, size), bound, generator)
-        self.weight = nn.Parameter(weight.repeat(runs, 1, 1, 1))
-        self.bias = (
-            nn.Parameter(_uniform((outputs,), bound, generator).repeat(runs)) if biased else None
-        )
+        seen = inputs * size * size
+        self.weight = _draw_weights(runs, (outputs, inputs, size, size), seen, generator)
+        self.bias = _draw_weights(runs, (outputs,), seen, generator) if biased else None
         self.padding, self.groups = padding, 1 if shared else runs
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -187,11 +183,8 @@ class Linear(nn.Module):
 
     def __init__(self, runs: int, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        weight = _uniform((inputs, outputs), inputs**-0.5, generator)
-        self.weight = nn.Parameter(weight.repeat(runs, 1, 1))
-        self.bias = nn.Parameter(
-            _uniform((outputs,), inputs**-0.5, generator).repeat(runs, 1).unsqueeze(1)
-        )
+        self.weight = _draw_weights(runs, (1, inputs, outputs), inputs, generator)
+        self.bias = _draw_weights(runs, (1, 1, outputs), inputs, generator)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.ndim == 3:
@@ -215,5 +208,9 @@ class Dropout(nn.Module):
         return x * (2 * kept).to(x.device, x.dtype)
 
 
-def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> torch.Tensor:
-    return (2 * torch.rand(shape, generator=generator) - 1) * bound
+def _draw_weights(
+    runs: int, shape: tuple[int, ...], inputs: int, generator: torch.Generator
+) -> nn.Parameter:
+    """Return uniform weights within 1 / sqrt(inputs), the same for every run."""
+    weights = (2 * torch.rand(shape, generator=generator) - 1) * inputs**-0.5
+    return nn.Parameter(torch.cat(runs * [weights]))

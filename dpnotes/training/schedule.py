@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from dpnotes._checks import check_choice, check_integer, check_real
-
-_PRECISIONS = ("float32", "bfloat16")
+from dpnotes._checks import check_choice, check_integer, check_real, require_kind
 
 
 @dataclass(frozen=True)
@@ -52,14 +49,8 @@ class Schedule:
         keep("learning_rate", check_real("learning_rate", rate, **positive))
         allowed = "a non-negative number"
         keep("weight_decay", check_real("weight_decay", decay, low=0.0, allowed=allowed))
-        check_kind("evaluate_after", self.evaluate_after, Sequence, "a sequence of epochs")
+        require_kind("evaluate_after", self.evaluate_after, Sequence, "a sequence of epochs")
         bounds = {"low": 1, "high": self.epochs}
         epochs = (check_integer("evaluate_after", e, **bounds) for e in self.evaluate_after)
         keep("evaluate_after", tuple(epochs))
-        check_choice("precision", self.precision, _PRECISIONS)
-
-
-def check_kind(name: str, value: object, kind: Any, words: str) -> None:  # noqa: ANN401
-    """Refuse a value of another kind; `words` say which are allowed."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {words}, got {type(value).__name__}")
+        check_choice("precision", self.precision, ("float32", "bfloat16"))
