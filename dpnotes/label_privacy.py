@@ -407,10 +407,9 @@ def minimum_epsilon(n: int, failure: float, *, bound: str = "exact") -> float:
     # If a fair coin is exactly enough, rounding must not make the result positive.
     if shortfall(0.0) <= 1e-12:
         return 0.0
-    found = optimize.brentq(
+    return optimize.brentq(
         shortfall, 0.0, _chernoff(excess), xtol=smallest, rtol=1e-12, maxiter=5_000
     )
-    return float(found)
 
 
 def _binomial_tails(n: int, count: int, p: float) -> tuple[float, float]:
