@@ -11,7 +11,8 @@ from pathlib import Path
 POLICY = (
     "default-src 'self' file:; script-src 'self' file: 'unsafe-hashes' {hashes}; "
     "style-src 'self' 'unsafe-inline' file:; img-src 'self' data: file:; "
-    "font-src 'self' data: file:; object-src 'none'; base-uri 'none'"
+    "font-src 'self' data: file:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self' file:"
 )
 
 # The page that leads on to the first one has no head.

@@ -136,7 +136,10 @@ def test_the_buttons_of_the_theme_still_act(visit):
 )
 def test_a_search_finds_the_chapter_first_and_shows_words(visit, words, first):
     with visit() as visitor:
-        page = visitor.go(f"search.html?q={words.replace(' ', '+')}")
+        page = visitor.go(CHAPTER)
+        page.keyboard.press("Control+k")
+        page.keyboard.type(words)
+        page.keyboard.press("Enter")
         page.wait_for_selector("#search-results ul.search li a")
         page.wait_for_selector("#search-results p.search-summary:has-text('finished')")
         link = page.locator("#search-results ul.search li a").first.get_attribute("href")

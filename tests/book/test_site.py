@@ -28,6 +28,7 @@ def test_the_built_site_keeps_the_rule(rule):
 
 META = hooks.add_policy("")
 LAX = META.replace("'unsafe-hashes'", "'unsafe-inline'")
+FORMS = META.replace("form-action 'self'", "form-action *")
 PLANTED = {
     built.foreign_sources: [
         '<script src="https://cdn.example/x.js"></script>',
@@ -54,7 +55,7 @@ def test_a_rule_catches_each_planted_page(rule, tmp_path):
         assert bool(list(rule(site))) == bool(text)
 
 
-@pytest.mark.parametrize("page", ["<h1>x</h1>", '<script src="x.js"></script>' + META, LAX])
+@pytest.mark.parametrize("page", ["<h1>x</h1>", '<script src="x.js"></script>' + META, LAX, FORMS])
 def test_a_page_without_a_policy_or_with_a_late_or_lax_one_is_found(tmp_path, page):
     (tmp_path / "index.html").write_text(page)
     assert len(list(built.lax_policies(tmp_path))) == 1

@@ -357,6 +357,26 @@ def test_an_error_is_shown_in_short_and_the_engine_lives_on(playground):
     assert run(page, "print('ε')") == "ε\n"
 
 
+FLOOD = """class found:
+    epsilon, delta, confidence, verdict = 1.0, 0.0, 0.9, "violated"
+    class witness:
+        _asdict = lambda: {"event": "x" * 10**6, "hits": 1, "neighbour_hits": 2, "runs": 3}
+print("x" * 10**6)
+import dpnotes.audit
+dpnotes.audit.report = None
+"""
+
+
+@in_the_browser
+def test_a_long_text_is_cut_and_undo_takes_back_what_was_done_to_the_package(playground):
+    page = playground.page
+    for text in (run(page, FLOOD), page.locator(".try-it .witness").text_content()):
+        assert "there is more" in text
+        assert text.count("x") < 21_000
+    button(page, "again").click()
+    assert run(page) == stored("playground_count")
+
+
 @in_the_browser
 def test_a_program_reaches_no_network_no_page_and_no_other_program(playground):
     tries = [

@@ -78,9 +78,12 @@ export async function show(box) {
     display();
   }
 
+  // What a program did to Python itself is undone too: the next run starts another one.
   function undo() {
+    engine.stop();
     for (const kept of ["draft", "left", "witness"]) delete program[kept];
     display();
+    state.textContent = "As it was at first. The next run starts Python afresh.";
   }
 
   function busy(isBusy) {

@@ -3,7 +3,7 @@
 // says from where. It sees the files below and nothing else: it has no network, no page, no clock
 // but the time.
 const KEPT = "dpnotes-python";
-const MOST_PRINTED = 20_000;
+const MOST_TEXT = 20_000;
 const PROGRAM = "program.py", FOUND = "found.json";
 
 // The smallest module there is.
@@ -74,14 +74,18 @@ async function load({ home, compiled }) {
   postMessage({ ready: true });
 }
 
+// Every text of a program goes to the page through here: megabytes of it would freeze the page.
+function cut(text, most = MOST_TEXT) {
+  return text.length > most ? `${text.slice(0, most)}\n(there is more, and it is left out)\n` : text;
+}
+
 function say(error) {
   const decoder = new TextDecoder();
   return new shim.ConsoleStdout((bytes) => {
-    if (printed > MOST_PRINTED) return;
-    let text = decoder.decode(bytes, { stream: true });
+    if (printed > MOST_TEXT) return;
+    const text = decoder.decode(bytes, { stream: true });
+    postMessage({ print: cut(text, MOST_TEXT - printed), error });
     printed += text.length;
-    if (printed > MOST_PRINTED) text += "\n(more was printed, and is left out)\n";
-    postMessage({ print: text, error });
   });
 }
 
@@ -132,7 +136,8 @@ function run(source) {
   execute(`import harness; harness.main("/tmp/${PROGRAM}", "/tmp/${FOUND}")`);
   const found = tmp.contents.get(FOUND);
   if (!found) throw new Error("Python broke down");
-  postMessage({ done: JSON.parse(new TextDecoder().decode(found.data)) });
+  const short = (name, value) => (typeof value === "string" ? cut(value) : value);
+  postMessage({ done: JSON.parse(new TextDecoder().decode(found.data), short) });
 }
 
 onmessage = async ({ data }) => {
