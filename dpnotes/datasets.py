@@ -9,7 +9,7 @@ set is missing, it raises a `DatasetUnavailable` that names the one command to f
 and ``python -m dpnotes.datasets`` alone shows what is there. Wherever the files came from, the
 arrays are put into one order and compared with the SHA-256 in ``data/datasets.toml``, so that all
 readers compute on the same bytes. A download comes from the first mirror that serves the published
-file, and is cut off where it grows larger than that file.
+file, and is cut off where it grows larger than that file or takes longer than at 50 kB a second.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import re
 import sys
 import tarfile
 import tempfile
+import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -56,6 +57,8 @@ _PACKAGED = Path(__file__).parent / "data"
 _SHIPPED = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1] / "data"
 # Seconds to connect to a mirror, and without a single byte from it.
 _TIMEOUT = (10, 30)
+# The bytes a second that a mirror has to serve in all.
+_SLOWEST = 50_000
 
 _ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
@@ -305,13 +308,12 @@ def _gather(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     shared, units = {}, []
     for line in lines:
         if "unit" in line:
+            line.pop("experiment", None)
             units.append({**line.pop("unit"), **line})
         elif any(shared.get(entry, value) != value for entry, value in line.items()):
             raise ValueError(f"the files must agree in what all units share: {', '.join(line)}")
         else:
             shared |= line
-    for unit in units:
-        unit.pop("experiment", None)
     records = [record for unit in units for record in unit.pop("records", [])]
     return {**shared, "units": units} | ({"records": records} if records else {})
 
@@ -436,11 +438,9 @@ def _fetch(name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as drafts:
-            files = {
-                file: _download(file, source, Path(drafts))
-                for file, source in entry["downloads"].items()
-            }
-            content = _READERS[name](files, entry["downloads"])
+            content = {}
+            for file, source in entry["downloads"].items():
+                content |= _download(Path(drafts) / file, source, _READERS[name])
             for part, expected in entry["parts"].items():
                 _verify(part, content[part], expected)
             _store(name, content, folder)
@@ -458,37 +458,27 @@ def _fetch(name: str) -> None:
         ) from error
 
 
-def _download(file: str, source: dict[str, Any], folder: Path) -> Path:
-    """Return a file as published, from the first mirror that serves it so."""
+def _download(path: Path, source: dict[str, Any], read: Callable) -> dict[str, Any]:
+    """Return the parts of a file as published, from the first mirror that serves it so."""
     import pooch
     import requests
 
-    at_most = source.get("size") or source["at_most"]
-    reasons = ""
+    transfer = functools.partial(_transfer, at_most=source.get("size") or source["at_most"])
+    reasons, known = "", source.get("sha256")
     for url in source["urls"]:
         try:
-            path = Path(
-                pooch.retrieve(
-                    url,
-                    source.get("sha256"),
-                    fname=file,
-                    path=folder,
-                    downloader=functools.partial(_transfer, at_most=at_most),
-                )
-            )
-            if "members" in source:
-                _read_members(path, source)
-            return path
+            pooch.retrieve(url, known, path.name, path.parent, downloader=transfer)
+            return read(path, source)
         except (requests.RequestException, tarfile.TarError, ValueError, EOFError) as error:
-            (folder / file).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             # A server's words are not trusted with the terminal.
             words = "".join(filter(str.isprintable, str(error)[:300]))
             reasons += f"\n  {url}: {words}"
-    raise DatasetUnavailable(f"{file} could not be downloaded; run this again.{reasons}")
+    raise DatasetUnavailable(f"{path.name} could not be downloaded; run this again.{reasons}")
 
 
 def _transfer(url: str, path: str, mirror: object, *, at_most: int) -> None:
-    """Write what a mirror sends, but not one byte beyond the size of the file."""
+    """Write what a mirror sends, but not one byte beyond the size of the file, nor for ever."""
     import pooch
 
     class Bounded(io.FileIO):
@@ -497,10 +487,24 @@ def _transfer(url: str, path: str, mirror: object, *, at_most: int) -> None:
                 raise ValueError(f"sends more than {at_most} bytes")
             return super().write(chunk)
 
+    def get() -> None:
+        download = pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=_TIMEOUT)
+        try:
+            download(url, out, mirror)
+        except Exception as error:
+            errors.append(error)
+
+    # Each byte starts _TIMEOUT anew, and nothing stops a read from outside: the thread of a mirror
+    # that drips is left behind. It ends with the process, or when it writes to the closed file.
+    thread, errors = threading.Thread(target=get, daemon=True), []
+    seconds = _TIMEOUT[1] + at_most / _SLOWEST
     with Bounded(path, "w") as out:
-        pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=_TIMEOUT)(
-            url, out, mirror
-        )
+        thread.start()
+        thread.join(seconds)
+        if thread.is_alive():
+            raise ValueError(f"takes longer than {seconds:.0f} seconds")
+    if errors:
+        raise errors.pop()
 
 
 def _store(name: str, content: dict[str, Any], folder: Path) -> None:
@@ -538,24 +542,19 @@ def _read_members(path: Path, source: dict[str, Any]) -> dict[str, bytes]:
     return content
 
 
-def _read_adult(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, bytes]:
-    return {file: path.read_bytes() for file, path in files.items()}
+def _read_adult(path: Path, source: dict[str, Any]) -> dict[str, bytes]:
+    return {path.name: path.read_bytes()}
 
 
-def _read_mnist(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, np.ndarray]:
-    return {sources[file]["part"]: _read_idx(path) for file, path in files.items()}
-
-
-def _read_idx(path: Path) -> np.ndarray:
+def _read_mnist(path: Path, source: dict[str, Any]) -> dict[str, np.ndarray]:
     """Read the format of MNIST: two zeros, the type (8: uint8), the rank, the shape, the bytes."""
     raw = gzip.decompress(path.read_bytes())
     rank = raw[3]
     shape = np.frombuffer(raw, dtype=">u4", count=rank, offset=4)
-    return np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * rank).reshape(shape)
+    return {source["part"]: np.frombuffer(raw, np.uint8, offset=4 + 4 * rank).reshape(shape)}
 
 
-def _read_cifar10(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, np.ndarray]:
-    [path] = files.values()
+def _read_cifar10(path: Path, source: dict[str, Any]) -> dict[str, np.ndarray]:
     names = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
     content = {}
     with tarfile.open(path) as archive:
@@ -576,16 +575,12 @@ def _normalise(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
     return images[order], labels[order]
 
 
-def _read_votes(files: dict[str, Path], sources: dict[str, Any]) -> dict[str, np.ndarray]:
-    raw = {}
-    for file, path in files.items():
-        if "members" in sources[file]:
-            raw |= _read_members(path, sources[file])
-        else:
-            raw[sources[file]["part"]] = path.read_bytes()
+def _read_votes(path: Path, source: dict[str, Any]) -> dict[str, np.ndarray]:
+    one = "members" not in source
+    raw = {source["part"]: path.read_bytes()} if one else _read_members(path, source)
     return {
-        name.removesuffix(".npy"): np.load(io.BytesIO(raw[name]), allow_pickle=False)
-        for name in raw
+        name.removesuffix(".npy"): np.load(io.BytesIO(content), allow_pickle=False)
+        for name, content in raw.items()
     }
 
 

@@ -43,6 +43,14 @@ def stalls(handler, body):
     handler.server.released.wait(30)
 
 
+def drips(handler, body):
+    """Send a head that takes long: each byte of it comes in time."""
+    handler.wfile.write(b"HTTP/1.0 200 OK\r\nX-Drops: ")
+    for _ in range(40):
+        handler.server.released.wait(0.1)
+        handler.wfile.write(b".")
+
+
 def never_ends(handler, body):
     """Send the file and then zeros, 32 MB of them, without a word about their number."""
     handler.reply(200, body, sized=False)
@@ -106,6 +114,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "_SHIPPED", tmp_path / "shipped")
     monkeypatch.setattr(datasets, "_cache_folder", lambda: folder)
     monkeypatch.setattr(datasets, "_TIMEOUT", (5, 0.3))
+    monkeypatch.setattr(datasets, "_SLOWEST", len(PAYLOAD))
     return folder
 
 
@@ -193,6 +202,7 @@ FAULTS = {
     "sends other bytes": (lambda handler, body: handler.reply(200, bytes(len(body))), "hash"),
     "breaks off": (lambda handler, body: handler.reply(200, body, sent=9), "Incomplete"),
     "stalls": (stalls, "timed out"),
+    "drips": (drips, "takes longer than 1 seconds"),
     "never ends": (never_ends, "more than"),
 }
 

@@ -270,6 +270,13 @@ def test_what_stops_every_unit_is_said_in_a_line(out, capsys, monkeypatch):
     assert capsys.readouterr().err.endswith(".toy: fetch it with ...\n")
 
 
+def test_a_place_where_nothing_can_be_written_is_said_in_a_line(out, capsys):
+    out.parent.touch()
+    assert run("--out", out) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("python -m dpnotes.experiments.toy: [Errno ")
+
+
 def test_an_experiment_that_is_started_as_a_script_has_names_that_workers_know(out):
     """What is defined in __main__ is another thing in another process."""
     code = f"""

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from long_runs import read_document, start  # noqa: E402
 
 from dpnotes import datasets, randomized_response, training  # noqa: E402
+from dpnotes import symmetric_loss as losses  # noqa: E402
 from dpnotes.experiments import _digits, _run  # noqa: E402
 from dpnotes.experiments import ten_classes as experiment  # noqa: E402
 from dpnotes.experiments._run import Unit  # noqa: E402
@@ -54,12 +55,16 @@ def noise(n=100, tests=50):
 
 
 def test_a_correction_is_that_of_ten_answers_and_one_loss_is_computed_together():
-    corrected, clean = (experiment._make_risk(CORRECTED, epsilon) for epsilon in (2.0, None))
+    scores, labels = torch.arange(40.0).sin().view(1, 4, 10), torch.tensor([[0, 3, 3, 9]])
     keep = randomized_response.keep_probability(2.0, 10)
-    assert corrected.keywords["loss"].keywords == {"keep_probability": keep}
-    assert clean.keywords["loss"] is LOSSES["cross entropy"]
-    plain = experiment._make_risk("absolute error", None)
-    assert plain.keywords["loss"] is LOSSES["absolute error"]
+    corrected = losses.corrected_cross_entropy(scores, labels, keep_probability=keep)
+    expected = {
+        (CORRECTED, 2.0): corrected,
+        (CORRECTED, None): LOSSES["cross entropy"](scores, labels),
+        ("absolute error", None): LOSSES["absolute error"](scores, labels),
+    }
+    for kind, values in expected.items():
+        assert torch.equal(experiment._make_risk(*kind)(scores, labels), values.mean(-1))
     # Four: the corrected loss is another one for each epsilon.
     groups = groupby(list_runs(rates=[0.1]), experiment._name_risk)
     assert [len([*same]) for _, same in groups] == [2, 2, 1, 1]

@@ -15,12 +15,12 @@ key and different set-ups stand side by side and are never mixed.
 An *experiment* is a module of this package, started by `main` under its name. It has
 
     DATA, CUT      on what it is measured, and what ``--small`` leaves out, in words
-    add_options    adds options of its own to a parser
     list_units     given the command line, the units to measure
     measure_unit   given a unit, the command line and what all units rest on, the unit's rows
 
 and, where the defaults do not do,
 
+    add_options    adds options of its own to a parser
     prepare        given the command line and what the file says of all units, what it shall say of
                    them besides, and what they all rest on, which is sent along with each of them
     ROWS           what a line calls its rows
@@ -127,6 +127,11 @@ def report(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
+def average(values: np.ndarray) -> float:
+    """Return a mean as the files have it."""
+    return round(float(np.mean(values)), 4)
+
+
 # Where units are measured.
 
 
@@ -142,16 +147,20 @@ def find_commit() -> str:
 
 def describe_run(device: str, seconds: float) -> Line:
     """Return the provenance of a measurement: with what it was made, where, when, and how long."""
-    on_gpu = torch.device(device).type == "cuda"
     return {
         "commit": find_commit(),
         "date": datetime.now(UTC).date().isoformat(),
-        "device": torch.cuda.get_device_name() if on_gpu else f"CPU, {_find_processor()}",
+        "device": torch.cuda.get_device_name() if is_gpu(device) else f"CPU, {_find_processor()}",
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         **{name: import_module(name).__version__ for name in ("numpy", "torch", "dpnotes")},
         "seconds": round(seconds, 1),
     }
+
+
+def is_gpu(device: str) -> bool:
+    """Say whether a device of torch is a GPU."""
+    return torch.device(device).type == "cuda"
 
 
 def _find_processor() -> str:
@@ -244,7 +253,8 @@ def make_parser(experiment: ModuleType) -> argparse.ArgumentParser:
     add("--device", default="cpu", help="as torch has it (default: cpu)")
     add("--jobs", type=read_count, default=1, help="so many processes (default: 1)")
     add("--scheduler", metavar="ADDRESS", help="of a Dask cluster, such as tcp://host:8786")
-    experiment.add_options(parser)
+    add("--images", help="the images as one .npz (default: from dpnotes.datasets)")
+    getattr(experiment, "add_options", lambda parser: None)(parser)
     return parser
 
 

@@ -291,7 +291,7 @@ def measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> l
         answers = rows, labels = ask(setting, votes[:-_TESTS], seed)
         told = labels >= 0
         lesson = pool[rows[told]], labels[told]
-        accuracy = round(float((lesson[1] == truth[rows[told]]).mean()), 4) if told.any() else None
+        accuracy = _run.average(lesson[1] == truth[rows[told]]) if told.any() else None
         private = setting.mechanism == "private data"
         lessons.append((images.x_train, images.y_train) if private else lesson)
         record = {"seed": seed, "asked": len(rows), "answered": int(told.sum())}
@@ -300,7 +300,7 @@ def measure_unit(unit: Unit, chosen: argparse.Namespace, votes: np.ndarray) -> l
     tests, labels = images.x_test[-_TESTS:], images.y_test[-_TESTS:]
     said = train_students(lessons, pool, tests, STUDENT, seed=seed, device=chosen.device)
     for record, answers in zip(records, said, strict=True):
-        record["student_accuracy"] = round(float((answers == labels).mean()), 4)
+        record["student_accuracy"] = _run.average(answers == labels)
     return records
 
 
@@ -407,15 +407,15 @@ def _summarize_votes(said: np.ndarray, votes: np.ndarray, images: datasets.Image
     alone = (said == images.y_test).mean(axis=1)
     right = votes.argmax(axis=1) == images.y_test
     shares = votes[:-_TESTS].max(axis=1) / TEACHERS.teachers
-    accuracy = {"mean": alone.mean(), "lowest": alone.min(), "highest": alone.max()}
-    plurality = {"pool": right[:-_TESTS].mean(), "test": right[-_TESTS:].mean()}
+    accuracy = {"mean": alone, "lowest": alone.min(), "highest": alone.max()}
+    plurality = {"pool": right[:-_TESTS], "test": right[-_TESTS:]}
     return {
         "setup": asdict(TEACHERS),
         "number": TEACHERS.teachers,
         "images_each": len(images.x_train) // TEACHERS.teachers,
         "votes_sha256": _hash(votes),
-        "accuracy": {name: round(float(value), 4) for name, value in accuracy.items()},
-        "plurality_accuracy": {name: round(float(value), 4) for name, value in plurality.items()},
+        "accuracy": {name: _run.average(values) for name, values in accuracy.items()},
+        "plurality_accuracy": {name: _run.average(values) for name, values in plurality.items()},
         "agreement": np.histogram(shares, bins=20, range=(0, 1))[0].tolist(),
     }
 
@@ -436,9 +436,8 @@ def list_units(chosen: argparse.Namespace) -> list[Unit]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--votes", type=Path, help="where votes are kept (default: OUT with .votes.npz)")
-    add("--images", help="MNIST as one .npz (default: from dpnotes.datasets)")
+    where = "where votes are kept (default: OUT with .votes.npz)"
+    parser.add_argument("--votes", type=Path, help=where)
 
 
 if __name__ == "__main__":

@@ -28,14 +28,14 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
 
 from dpnotes import datasets, randomized_response, training
 from dpnotes import symmetric_loss as losses
-from dpnotes._checks import check_choice
 from dpnotes.experiments import _run
 from dpnotes.experiments._run import RunError, Unit
 
@@ -64,20 +64,14 @@ _REFERENCE = training.Schedule(evaluate_after=_OFTEN)
 _QUICK = replace(_REFERENCE, learning_rate=1e-3)
 
 
-class Run(NamedTuple):
-    """One model of an ensemble: what it minimises, and how private its labels are."""
-
-    loss: str
-    objective: str
-    epsilon: float | None
-
-
 def list_runs(
     names: Sequence[str] = (*LOSSES, CORRECTED),
     objectives: Sequence[str] = tuple(OBJECTIVES),
     epsilons: Sequence[float | None] = EPSILONS,
-) -> list[Run]:
+) -> list[dict[str, Any]]:
     """List the runs of an ensemble, those with one risk beside each other.
+
+    A run is one model: what it minimises, and how private its labels are.
 
     Parameters
     ----------
@@ -90,22 +84,25 @@ def list_runs(
 
     Returns
     -------
-    list of Run
+    list of dict
         Every combination.
 
     Examples
     --------
     >>> list_runs(["hinge"], ["auc"], [0.5, None])[0]
-    Run(loss='hinge', objective='auc', epsilon=0.5)
+    {'loss': 'hinge', 'objective': 'auc', 'epsilon': 0.5}
     """
     risks = [(name, o) for o in objectives for name in names if name != CORRECTED]
     risks += [(CORRECTED, "mean")] * (CORRECTED in names)
-    return [Run(*risk, epsilon) for risk in risks for epsilon in epsilons]
+    return [
+        {"loss": loss, "objective": objective, "epsilon": epsilon}
+        for (loss, objective), epsilon in product(risks, epsilons)
+    ]
 
 
 # Data set; network: the reference network, a small modern one, or a linear model of fixed patch
 # features; how to train; what is run; and how often, with different noise, weights and orders.
-Plan = tuple[str, str, training.Schedule, list[Run], int]
+Plan = tuple[str, str, training.Schedule, list[dict[str, Any]], int]
 
 # The reference set-up decays weights on CIFAR-10 alone.
 WHOLE: list[Plan] = [
@@ -152,7 +149,7 @@ def load_images(data: str, path: str | None = None) -> datasets.ImageData:
     Raises
     ------
     ValueError
-        If there is no such task, or the file holds other labels.
+        If the file holds other labels.
     DatasetUnavailable
         If the images are not on this machine.
 
@@ -161,7 +158,6 @@ def load_images(data: str, path: str | None = None) -> datasets.ImageData:
     >>> load_images("cifar10").x_train.shape  # doctest: +SKIP
     (10000, 32, 32, 3)
     """
-    check_choice("data", data, tuple(DATA))
     found = _run.load_images(data, path, (0, 7) if data == "cifar10" else range(10))
     y_train, y_test = (np.where(y % 2 == 0, 1, -1) for y in (found.y_train, found.y_test))
     if data == "cifar10":
@@ -194,29 +190,31 @@ def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[s
         If a run diverges.
     """
     data, network, seed = unit.key.values()
-    images, runs = load_images(data, chosen.images), [Run(**row) for row in unit.rows]
-    kept = {e: _keep(images.y_train, e, seed) for e in {run.epsilon for run in runs}}
+    images, runs = load_images(data, chosen.images), unit.rows
+    kept = {e: _keep(images.y_train, e, seed) for e in {run["epsilon"] for run in runs}}
     build, *pixels = _inputs(network, images, seed)
     inputs, tests = (part.to(chosen.device) for part in pixels)
     # What more runs keep between layers leaves a processor's cache: up to 1.7 times slower.
-    size = len(runs) if network == "patches" or _on_gpu(chosen.device) else 3
+    size = len(runs) if network == "patches" or _run.is_gpu(chosen.device) else 3
     rows = []
     for part in (runs[start : start + size] for start in range(0, len(runs), size)):
-        labels = np.stack([np.where(kept[run.epsilon], 1, -1) * images.y_train for run in part])
+        labels = np.stack([np.where(kept[run["epsilon"]], 1, -1) * images.y_train for run in part])
+        # Only the corrected loss knows how often labels lie.
+        known = [run if run["loss"] == CORRECTED else {**run, "epsilon": None} for run in part]
         fitted = training.fit(
             build,
             inputs,
             torch.tensor(labels, dtype=torch.float32, device=chosen.device),
-            [_make_risk(*r[:2], r.epsilon if r.loss == CORRECTED else None) for r in part],
+            [_make_risk(**run) for run in known],
             tests,
             training.Schedule(**unit.setup),
             seed=seed,
-            names=[f"{r.loss}, {r.objective}, epsilon {r.epsilon}" for r in part],
+            names=["{loss}, {objective}, epsilon {epsilon}".format(**run) for run in part],
             report=_run.report,
         )
         for number, run in enumerate(part):
             metrics = [_metrics(scores[number], images.y_test) for scores in fitted.scores.values()]
-            row = {**run._asdict(), "flipped": round(1 - float(kept[run.epsilon].mean()), 4)}
+            row = {**run, "flipped": round(1 - float(kept[run["epsilon"]].mean()), 4)}
             rows.append(row | {name: [each[name] for each in metrics] for name in metrics[0]})
     return rows
 
@@ -276,10 +274,6 @@ def _keep(labels: np.ndarray, epsilon: float | None, seed: int) -> np.ndarray:
     return randomized_response.privatize(np.ones(len(labels), dtype=bool), epsilon / 2, rng=rng)
 
 
-def _on_gpu(device: str) -> bool:
-    return torch.device(device).type == "cuda"
-
-
 def _inputs(
     network: str, images: datasets.ImageData, seed: int
 ) -> tuple[training.Builder, torch.Tensor, torch.Tensor]:
@@ -298,20 +292,16 @@ def _in_colour(images: np.ndarray) -> torch.Tensor:
 
 
 @cache
-def _make_risk(name: str, objective: str, epsilon: float | None) -> training.Risk:
+def _make_risk(loss: str, objective: str, epsilon: float | None) -> training.Risk:
     """Return what a run minimises: one object for runs that differ in their labels alone."""
-    if name != CORRECTED:
+    if loss != CORRECTED:
         # Looking into each batch's labels would stop a GPU; a missing class ends as NaN.
-        return partial(OBJECTIVES[objective], loss=LOSSES[name], check=False)
-    if epsilon is None:
-        return partial(_mean_risk, loss=losses.logistic_loss)
-    keep = randomized_response.keep_probability(epsilon / 2)
-    loss = partial(losses.corrected_logistic_loss, keep_probability=keep)
-    return partial(_mean_risk, loss=loss)
-
-
-def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.Loss) -> torch.Tensor:
-    return loss(labels * scores).mean(-1)
+        return partial(OBJECTIVES[objective], loss=LOSSES[loss], check=False)
+    of_margin = losses.logistic_loss
+    if epsilon is not None:
+        keep = randomized_response.keep_probability(epsilon / 2)
+        of_margin = partial(losses.corrected_logistic_loss, keep_probability=keep)
+    return lambda scores, labels: of_margin(labels * scores).mean(-1)
 
 
 def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -320,13 +310,12 @@ def _metrics(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     right = (np.sign(scores) * labels + 1) / 2
     above_median = (np.sign(scores - np.median(scores)) * labels + 1) / 2
     below = sum(np.searchsorted(negative, positive, side) for side in ("left", "right"))
-    metrics = {
-        "accuracy": right.mean(),
-        "median_accuracy": above_median.mean(),
-        "ber": 1 - (right[labels > 0].mean() + right[labels < 0].mean()) / 2,
-        "auc": below.mean() / (2 * len(negative)),
+    return {
+        "accuracy": _run.average(right),
+        "median_accuracy": _run.average(above_median),
+        "ber": _run.average(1 - (right[labels > 0].mean() + right[labels < 0].mean()) / 2),
+        "auc": _run.average(below.mean() / (2 * len(negative))),
     }
-    return {name: round(float(value), 4) for name, value in metrics.items()}
 
 
 # The units.
@@ -340,13 +329,9 @@ def list_units(chosen: argparse.Namespace) -> list[Unit]:
     if chosen.images and len(chosen.data) > 1:
         raise RunError("--images is for one data set: name it with --data")
     # Twice as quick on a GPU, and test scores are in single precision all the same.
-    gpu = {"precision": "bfloat16"} if _on_gpu(chosen.device) else {}
+    gpu = {"precision": "bfloat16"} if _run.is_gpu(chosen.device) else {}
     return [
-        Unit(
-            {"data": data, "network": network, "seed": seed},
-            asdict(schedule) | gpu,
-            [run._asdict() for run in runs],
-        )
+        Unit({"data": data, "network": network, "seed": seed}, asdict(schedule) | gpu, runs)
         for data, network, schedule, runs, seeds in (SMALL if chosen.small else WHOLE)
         if data in chosen.data and network in chosen.networks
         for seed in range(min(seeds, chosen.seeds))
@@ -357,7 +342,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", nargs="+", choices=DATA, default=[*DATA], help="by default both")
     add("--networks", nargs="+", choices=_NETWORKS, default=_NETWORKS, help="by default all")
-    add("--images", help="the images of --data as one .npz (default: from dpnotes.datasets)")
 
 
 if __name__ == "__main__":

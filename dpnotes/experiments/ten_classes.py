@@ -183,11 +183,10 @@ def _train(
 def _evaluate(network: Linear, exams: Examples, tests: Examples, rows: list[dict]) -> None:
     """Add what each run is worth now to its row."""
     said, answers = (training.predict(network, x).argmax(-1) for x, _ in (exams, tests))
-    reported = (said == exams[1].cpu().numpy()).mean(1)
-    accuracy = (answers == tests[1].cpu().numpy()).mean(1)
+    reported, accuracy = said == exams[1].cpu().numpy(), answers == tests[1].cpu().numpy()
     for row, right, true, named in zip(rows, reported, accuracy, answers, strict=True):
-        row["reported"].append(round(float(right), 4))
-        row["accuracy"].append(round(float(true), 4))
+        row["reported"].append(_run.average(right))
+        row["accuracy"].append(_run.average(true))
         row["named"].append(int((100 * np.bincount(named) >= len(named)).sum()))
 
 
@@ -201,11 +200,7 @@ def _make_risk(name: str, epsilon: float | None) -> training.Risk:
     if epsilon is not None:
         keep = randomized_response.keep_probability(epsilon, CLASSES)
         loss = partial(losses.corrected_cross_entropy, keep_probability=keep)
-    return partial(_mean_risk, loss=loss)
-
-
-def _mean_risk(scores: torch.Tensor, labels: torch.Tensor, loss: losses.ClassLoss) -> torch.Tensor:
-    return loss(scores, labels).mean(-1)
+    return lambda scores, labels: loss(scores, labels).mean(-1)
 
 
 # The units.
@@ -220,10 +215,6 @@ def list_units(chosen: argparse.Namespace) -> list[Unit]:
         for rate, loss, epsilon in product(LEARNING_RATES, (*LOSSES, CORRECTED), EPSILONS)
     ]
     return [Unit({"seed": seed}, setup, rows) for seed in range(min(seeds, chosen.seeds))]
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--images", help="the images as one .npz (default: from dpnotes.datasets)")
 
 
 if __name__ == "__main__":
