@@ -43,6 +43,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -216,12 +217,12 @@ def summarize(document: dict[str, Any]) -> list[dict[str, Any]]:
     >>> summarize({"units": []})
     []
     """
-    groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
-    for unit in document["units"]:
-        if unit["block"] != "all":
-            key = unit["mechanism"], unit["categories"], unit["setup"]["people"]
-            groups.setdefault(key, []).append(unit)
-    return [_add_up(*key, units) for key, units in sorted(groups.items())]
+
+    def kind_of(unit: dict[str, Any]) -> tuple[str, int, int]:
+        return unit["mechanism"], unit["categories"], unit["setup"]["people"]
+
+    blocks = sorted((unit for unit in document["units"] if unit["block"] != "all"), key=kind_of)
+    return [_add_up(*kind, [*units]) for kind, units in groupby(blocks, kind_of)]
 
 
 def _add_up(mechanism: str, categories: int, block: int, units: list[dict]) -> dict[str, Any]:
@@ -274,12 +275,11 @@ def list_units(chosen: argparse.Namespace) -> list[Unit]:
 
 
 def measure_unit(unit: Unit, chosen: argparse.Namespace, _: None) -> list[dict[str, Any]]:
-    """Do the missing steps of a unit."""
+    """Write and count a block, or count all of them."""
     if unit.key["block"] == "all":
         return [{"step": "collect", **_collect(unit, chosen)}]
-    path, block = _find_block(unit, chosen.folder, unit.key["block"])
-    steps = {"write": write, "count": count}
-    return [{**row, **steps[row["step"]](path, block)} for row in unit.rows]
+    found = _find_block(unit, chosen.folder, unit.key["block"])
+    return [{"step": "write", **write(*found)}, {"step": "count", **count(*found)}]
 
 
 def _find_block(unit: Unit, folder: Path, number: int) -> tuple[Path, Block]:
@@ -291,8 +291,7 @@ def _collect(unit: Unit, chosen: argparse.Namespace) -> dict[str, Any]:
     from joblib import Parallel, delayed
 
     blocks = [_find_block(unit, chosen.folder, n) for n in range(unit.setup["blocks"])]
-    lacking = sum(not path.exists() for path, _ in blocks)
-    if lacking:
+    if lacking := sum(not path.exists() for path, _ in blocks):
         raise RunError(f"{chosen.folder} lacks {lacking} of {len(blocks)} blocks: write them first")
     read_clock = start_clock()
     counting = Parallel(n_jobs=unit.key["workers"], return_as="generator_unordered")
