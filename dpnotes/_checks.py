@@ -5,7 +5,7 @@ what was expected and never what the record holds, because strangers read logs.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from itertools import chain
 from numbers import Integral, Real
 from types import UnionType
@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 CONFIDENCE = 0.95  # of bounds and intervals, where nothing else is asked for
 
+# The largest count that has a variance, which is finite.
+MOST_COUNTED = 1e100
 # The largest int64, and the bound up to which doubles represent every integer.
 _MOST = 2**63 - 1
 _EXACT = np.float64(2**53)
@@ -108,7 +110,7 @@ def check_rng(rng: np.random.Generator | int | None) -> np.random.Generator:
     return np.random.default_rng(check_seed("rng", rng, or_else=", None or a numpy Generator"))
 
 
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+def check_choice(name: str, value: str, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`, or refuse it."""
     require_kind(name, value, str, "a string")
     if value not in choices:
@@ -256,11 +258,17 @@ def kind_of(array: np.ndarray) -> str:
 
 
 def check_counts(
-    name: str, values: ArrayLike, *, at_least: int = 1, may_be_zero: bool = False
+    name: str,
+    values: ArrayLike,
+    *,
+    at_least: int = 1,
+    may_be_zero: bool = False,
+    with_variance: bool = False,
 ) -> np.ndarray:
     """Return counts as a 1-D float array of finite non-negative numbers.
 
-    Counts that are all zero are refused, unless `may_be_zero`.
+    Counts that are all zero are refused, unless `may_be_zero`, and above `MOST_COUNTED` those whose
+    variance a double might not hold.
     """
     counts = as_numbers(name, values)
     if counts.ndim != 1 or counts.size < at_least:
@@ -270,7 +278,24 @@ def check_counts(
         raise ValueError(f"{name} must be finite and non-negative")
     if counts.max(initial=0) == 0 and not may_be_zero:
         raise ValueError(f"{name} must not be all zero")
+    if with_variance and counts.max(initial=0) > MOST_COUNTED:
+        raise ValueError(
+            f"{name} must be at most {MOST_COUNTED:g} each, so that doubles hold the variance"
+        )
     return counts
+
+
+def check_whole_counts(
+    name: str, values: ArrayLike, *, at_least: int = 1, may_be_zero: bool = False
+) -> np.ndarray:
+    """Return counts as `check_counts` checks them, but as integers whose sum fits 64 bits."""
+    array = as_array(name, values)
+    counts = check_counts(name, array, at_least=at_least, may_be_zero=may_be_zero)
+    if counts.sum() > 2**62:
+        raise ValueError(f"{name} must add up to at most 2**62")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got {kind_of(array)}")
+    return array
 
 
 def is_finite(array: np.ndarray) -> bool:

@@ -22,19 +22,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnotes._checks import (
-    as_array,
     check_categories,
     check_counts,
     check_epsilon,
     check_integer,
     check_real,
     check_rng,
-    kind_of,
+    check_whole_counts,
 )
 from dpnotes._coins import complement, flip, lie_probability
 
-# The largest count allowed, so that a variance is finite.
-_MOST = 1e100
 # The most people in a shuffle: for given true answers, and for the worst case over all.
 _MOST_SHUFFLED, _MOST_ENUMERATED = 1_000_000, 20_000
 # Reports counted at a time.
@@ -235,11 +232,7 @@ def estimate_counts(counts: ArrayLike, epsilon: float) -> np.ndarray:
     >>> estimate_counts([1, 3], np.log(3)).round(9)
     array([0., 4.])
     """
-    counts = as_array("counts", counts)
-    if check_counts("counts", counts, at_least=2).sum() > 2**62:
-        raise ValueError("counts must add up to at most 2**62")
-    if counts.dtype.kind not in "iu":
-        raise TypeError(f"counts must be integers, got {kind_of(counts)}")
+    counts = check_whole_counts("counts", counts, at_least=2)
     p, q = _probabilities(epsilon, counts.size)
     return (counts - int(counts.sum()) * q) / (p - q)
 
@@ -269,11 +262,7 @@ def variance(counts: ArrayLike, epsilon: float) -> np.ndarray:
     >>> variance([60, 40], np.log(3)).round(9)
     array([75., 75.])
     """
-    counts = check_counts("counts", counts, at_least=2)
-    if counts.max() > _MOST:
-        raise ValueError(
-            f"counts must be at most {_MOST:g} each, so that doubles hold the variance"
-        )
+    counts = check_counts("counts", counts, at_least=2, with_variance=True)
     lie = _lie(epsilon, counts.size)
     p, q = _probabilities(epsilon, counts.size)
     return (counts * p * lie + (counts.sum() - counts) * q * (1 - q)) / (p - q) ** 2
@@ -371,7 +360,7 @@ def shuffled_delta(
     lie = lie_probability(local_epsilon)
     # By symmetry, exchanging yes and no of all others gives the same delta.
     tried = range((n + 1) // 2) if others is None else [others]
-    return max(_excess(_yes_of_others(a, n - 1 - a, lie), epsilon, lie) for a in tried)
+    return max(_excess(a, n - 1 - a, epsilon, lie) for a in tried)
 
 
 def _type_holding(largest: int, kind: np.dtype) -> np.dtype:
@@ -395,12 +384,6 @@ def _probabilities(epsilon: float, categories: int) -> tuple[float, float]:
     return complement(lie), lie / (categories - 1)
 
 
-def _yes_of_others(yes: int, no: int, lie: float) -> np.ndarray:
-    """Return the distribution of the number of reported yes, without negligible tails."""
-    keep = complement(lie)
-    return np.convolve(_likely(yes, keep, lie), _likely(no, lie, keep))
-
-
 def _likely(trials: int, p: float, q: float) -> np.ndarray:
     """Return a binomial distribution without its tails beyond 1e-40, by Bernstein's inequality."""
     tail = 40 * math.log(10)
@@ -416,10 +399,11 @@ def _likely(trials: int, p: float, q: float) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _excess(others: np.ndarray, epsilon: float, lie: float) -> float:
-    """Return the larger delta of both directions, given the distribution of the others' yes."""
-    factor = math.exp(min(epsilon, 700.0))
-    gain, loss = complement(lie) - factor * lie, factor * complement(lie) - lie
+def _excess(yes: int, no: int, epsilon: float, lie: float) -> float:
+    """Return the larger delta of both directions, given the true answers of the others."""
+    keep, factor = complement(lie), math.exp(min(epsilon, 700.0))
+    others = np.convolve(_likely(yes, keep, lie), _likely(no, lie, keep))
+    gain, loss = keep - factor * lie, factor * keep - lie
     own, missing = np.append(0.0, others), np.append(others, 0.0)
     both = (gain * own - loss * missing, gain * missing - loss * own)
     return max(float(np.maximum(part, 0.0).sum()) for part in both)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from dpnotes._checks import (
     as_array,
-    as_floats,
+    as_numbers,
     check_categories,
     check_choice,
     check_counts,
@@ -28,14 +28,14 @@ from dpnotes._checks import (
     check_probability,
     check_real,
     check_rng,
+    check_whole_counts,
     kind_of,
     shown,
 )
 from dpnotes._coins import complement, flip_either, lie_probability
 
-# The largest count and the least difference p - q allowed, so that estimates and variances are
-# finite.
-_MOST, _APART = 1e100, 1e-100
+# The least difference p - q allowed, so that estimates and variances are finite.
+_APART = 1e-100
 SCHEMES = ("optimized", "symmetric")
 PROTOCOLS = (
     "direct encoding",
@@ -223,7 +223,9 @@ def perturb(
     p, q = _check_pair(p, q)
     kind = as_array("bits", bits, with_booleans=True).dtype
     bits = _check_bits("bits", bits)
-    if not _at_most_one(bits):
+    sums = np.einsum("ij->i", bits)
+    # Sums of bytes may wrap around at 256, so their total is compared with the number of ones.
+    if sums.max() > 1 or int(sums.sum(dtype=np.int64)) != np.count_nonzero(bits):
         raise ValueError("bits must have at most a single 1 in each row; a record has more")
     rng = check_rng(rng)
     reports = flip_either(bits.ravel(), p, q, rng).reshape(bits.shape)
@@ -366,13 +368,8 @@ def simulate_ones(
     (2,)
     """
     p, q = _check_pair(p, q)
-    counts = as_array("counts", counts)
     # Given n, counts may all be 0, because raising would reveal that nobody is in a category.
-    if check_counts("counts", counts, may_be_zero=n is not None).sum() > 2**62:
-        raise ValueError("counts must add up to at most 2**62")
-    if counts.dtype.kind not in "iu":
-        raise TypeError(f"counts must be integers, got {kind_of(counts)}")
-    counts = counts.astype(np.int64)
+    counts = check_whole_counts("counts", counts, may_be_zero=n is not None).astype(np.int64)
     n = _check_total(counts, n)
     rng = check_rng(rng)
     return rng.binomial(counts, p) + rng.binomial(n - counts, q)
@@ -415,11 +412,7 @@ def variance(
     array([75., 75.])
     """
     p, q = _check_apart(p, q)
-    counts = check_counts("counts", counts, may_be_zero=n is not None)
-    if counts.max() > _MOST:
-        raise ValueError(
-            f"counts must be at most {_MOST:g} each, so that doubles hold the variance"
-        )
+    counts = check_counts("counts", counts, may_be_zero=n is not None, with_variance=True)
     if check_flag("known_total", known_total) and n is not None:
         raise ValueError("n must be left out where known_total is True: everybody is counted")
     n = _check_total(counts, n)
@@ -462,10 +455,8 @@ def support_probabilities(protocol: str, epsilon: float, categories: int) -> tup
     )
     k = check_integer("categories", categories, low=2, high=2**62)
     odds = exp(epsilon)
-    if protocol == "symmetric unary":
-        return probabilities(epsilon, "symmetric")
-    if protocol == "optimized unary":
-        return probabilities(epsilon, "optimized")
+    if protocol.endswith(" unary"):
+        return probabilities(epsilon, protocol.removesuffix(" unary"))
     if protocol == "direct encoding":
         return odds / (odds + k - 1), 1 / (odds + k - 1)
     if protocol == "local hashing":
@@ -510,12 +501,9 @@ def project_to_simplex(estimates: ArrayLike, total: float) -> np.ndarray:
     array([6., 4., 0.])
     """
     total = check_real(
-        "total", total, low=0.0, low_open=True, high=_MOST, allowed="a positive number up to 1e100"
+        "total", total, low=0.0, low_open=True, high=1e100, allowed="a positive number up to 1e100"
     )
-    estimates = as_array("estimates", estimates)
-    if estimates.dtype.kind not in "iuf":
-        raise TypeError(f"estimates must be numbers, got {kind_of(estimates)}")
-    estimates = as_floats(estimates)
+    estimates = as_numbers("estimates", estimates)
     if estimates.ndim != 1 or estimates.size == 0 or not np.all(np.isfinite(estimates)):
         raise ValueError("estimates must be one-dimensional, not empty and finite")
     # Measure from the largest, so that a total far smaller than it is not lost to rounding. Entries
@@ -554,13 +542,6 @@ def _check_bits(name: str, bits: ArrayLike) -> np.ndarray:
     return bits.view(np.uint8) if bits.dtype.itemsize == 1 else bits.astype(np.uint8)
 
 
-def _at_most_one(bits: np.ndarray) -> bool:
-    """Whether no row of bits has more than a single 1."""
-    sums = np.einsum("ij->i", bits)
-    # Sums of bytes may wrap around at 256, so their total is compared with the number of ones.
-    return bool(sums.max() <= 1) and int(sums.sum(dtype=np.int64)) == np.count_nonzero(bits)
-
-
 def _columns(domain: Sequence[Hashable]) -> dict[Hashable, int]:
     """Map each category of a domain to its column."""
     domain = _as_list("domain", domain)
@@ -584,19 +565,14 @@ def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
         raise TypeError(
             f"{name} must be a sequence, which has an order, got {type(values).__name__}"
         )
-    kind = getattr(getattr(values, "dtype", None), "kind", "O")
     values = values.tolist() if hasattr(values, "tolist") else list(values)
-    if kind == "O" and isinstance(values, list) and _holds_arrays(values):
-        raise TypeError(f"{name} must hold single categories; one is an array")
     if not isinstance(values, list) or not values:
         raise ValueError(f"{name} must be a sequence of at least one category")
-    return values
-
-
-def _holds_arrays(values: list) -> bool:
-    """Whether an entry is an array or a tensor, whose == does not return a single truth value."""
+    # An array or a tensor, whose == does not return a single truth value.
     kinds = set(map(type, values))
-    return any(hasattr(kind, "__array__") and not issubclass(kind, np.generic) for kind in kinds)
+    if any(hasattr(kind, "__array__") and not issubclass(kind, np.generic) for kind in kinds):
+        raise TypeError(f"{name} must hold single categories; one is an array")
+    return values
 
 
 def _is_missing(value: Hashable) -> bool:
