@@ -148,19 +148,11 @@ def _backward_induction(
         second, rest = rows[2 * fineness : fineness : -1], drops[2 * fineness : fineness : -1]
         gap = rows[fineness:0:-1] - second
         slope = drops[fineness:0:-1] - rest
-        reached = gap * chance_at_end
-        reached += second
-        np.maximum(value, reached.max(axis=0), out=value)
+        at_end = gap * chance_at_end + second
+        np.maximum(value, at_end.max(axis=0), out=value)
         x = _best_inside(factor, slope, gap, rest, odds, width)
-        # chance * (gap + slope x) + rest x + second
-        slope *= x
-        slope += gap
-        slope *= odds + 1 - factor / (x + 1)
-        slope /= odds
-        x *= rest
-        slope += x
-        slope += second
-        np.maximum(value, slope.max(axis=0), out=value)
+        inside = (gap + slope * x) * (odds + 1 - factor / (x + 1)) / odds + rest * x + second
+        np.maximum(value, inside.max(axis=0), out=value)
         np.minimum(value, 1.0, out=value)
     after = int(np.flatnonzero(value <= delta)[0]) if value[-1] <= delta else -1
     if after < 1:
@@ -178,14 +170,7 @@ def _best_inside(
     width: float,
 ) -> np.ndarray:
     """Return the maximizer in each cell under linear interpolation, from 0 to `width`."""
-    numerator = slope - gap
-    numerator *= factor
-    denominator = slope * (odds + 1)
-    denominator += odds * rest
     with np.errstate(divide="ignore", invalid="ignore"):
-        numerator /= denominator
-        np.sqrt(numerator, out=numerator)
-    numerator -= 1
+        best = np.sqrt((slope - gap) * factor / (slope * (odds + 1) + odds * rest)) - 1
     # On a flat line every point is a maximizer, so NaN becomes 0.
-    np.fmax(numerator, 0.0, out=numerator)
-    return np.fmin(numerator, width, out=numerator)
+    return np.fmin(np.fmax(best, 0.0), width)

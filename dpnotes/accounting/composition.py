@@ -11,6 +11,7 @@ from dpnotes._checks import (
     as_array,
     as_floats,
     check_choice,
+    check_delta,
     check_epsilon,
     check_integer,
     check_probability,
@@ -21,7 +22,8 @@ from dpnotes.accounting._calibrate import calibrate
 from dpnotes.accounting.costs import HARDLY_ANY_NOISE, MOST_QUERIES, SMALLEST, PrivacyCost
 from dpnotes.accounting.renyi import DEFAULT_ORDERS, epsilon_from_rdp, laplace_rdp
 
-NEIGHBOURS = ("replaced", "added")
+# Each with its name in dp-accounting.
+NEIGHBOURS = {"replaced": "REPLACE_ONE", "added": "ADD_OR_REMOVE_ONE"}
 
 _FEW = 1 << 20  # sums of losses that are enumerated
 _CELLS = 1 << 15  # cells of a grid of losses
@@ -74,9 +76,7 @@ def compose(epsilons: ArrayLike, delta: float) -> PrivacyCost:
     (4.3068, 10.0)
     """
     epsilons = _check_epsilons(epsilons)
-    delta = check_real(
-        "delta", delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
-    )
+    delta = check_delta(delta)
     most = float(epsilons.sum())
     if delta == 0 or most == 0:
         return PrivacyCost(most, delta)
@@ -126,10 +126,8 @@ def _on_a_grid(epsilons: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarr
     chances[half] = 1.0
     for epsilon in epsilons.tolist():
         moved = np.zeros_like(chances)
-        for loss, chance in (
-            (epsilon, special.expit(epsilon)),
-            (-epsilon, special.expit(-epsilon)),
-        ):
+        for loss in (epsilon, -epsilon):
+            chance = special.expit(loss)
             below = math.floor(loss / step)
             # The share of the lower point, which keeps the mean of exp(-loss).
             share = math.expm1((below + 1) * step - loss) / math.expm1(step)
@@ -414,16 +412,12 @@ def compose_subsampled_gaussian(
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution
 
-    relation = {
-        "replaced": NeighboringRelation.REPLACE_ONE,
-        "added": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    }[neighbours]
     # Coarser cells where losses are large because of little noise or many steps: bounds memory.
     width = 1e-4 * max(1.0, math.sqrt(steps / 1e4)) / min(1.0, sigma) ** 2
     single = privacy_loss_distribution.from_gaussian_mechanism(
         sigma,
         sampling_prob=probability,
-        neighboring_relation=relation,
+        neighboring_relation=NeighboringRelation[NEIGHBOURS[neighbours]],
         value_discretization_interval=width,
     )
     rounding = 1e-12 * max(1.0, steps / 2e4)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dpnotes._checks import check_real
+from dpnotes._checks import check_delta, check_real
 
 MOST_QUERIES = 10**6
 SMALLEST = 5e-324  # the smallest double above 0
@@ -98,9 +98,7 @@ def _check_cost(cost: PrivacyCost | SecretCost) -> None:
     epsilon = cost.epsilon
     if not (isinstance(epsilon, float) and epsilon == math.inf):
         epsilon = check_real("epsilon", epsilon, low=0.0, allowed="a number of at least 0")
-    delta = check_real(
-        "delta", cost.delta, low=0.0, high=1.0, high_open=True, allowed="a number in [0, 1)"
-    )
+    delta = check_delta(cost.delta)
     # A frozen dataclass can only be normalised underneath its own guard.
     object.__setattr__(cost, "epsilon", epsilon)
     object.__setattr__(cost, "delta", delta)

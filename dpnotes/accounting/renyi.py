@@ -7,13 +7,11 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from dpnotes._checks import (
-    as_array,
-    as_floats,
+    as_numbers,
     check_choice,
     check_epsilon,
     check_probability,
     check_real,
-    kind_of,
     shown,
 )
 from dpnotes.accounting.costs import HARDLY_ANY_NOISE, PrivacyCost
@@ -225,12 +223,10 @@ def check_orders(orders: ArrayLike, *, above: float = 1.0) -> np.ndarray:
     array([2.])
     """
     above = check_real("above", above, low=0.0, allowed="a number of at least 0")
-    array = as_array("orders", orders)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"orders must be numbers, got {kind_of(array)}")
+    array = as_numbers("orders", orders)
     if array.ndim > 1 or array.size == 0:
         raise ValueError(f"orders must be one number or a list of them, got shape {array.shape}")
-    array = np.atleast_1d(as_floats(array))
+    array = np.atleast_1d(array)
     if not np.all((array > above) & (array <= _LARGEST_ORDER)):
         raise ValueError(
             f"orders must be above {above} and at most {_LARGEST_ORDER}, got {shown(orders)}"
@@ -239,10 +235,7 @@ def check_orders(orders: ArrayLike, *, above: float = 1.0) -> np.ndarray:
 
 
 def _check_divergences(rdp: ArrayLike, orders: np.ndarray) -> np.ndarray:
-    array = as_array("rdp", rdp)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"rdp must be numbers, got {kind_of(array)}")
-    array = np.atleast_1d(as_floats(array))
+    array = np.atleast_1d(as_numbers("rdp", rdp))
     if array.shape != orders.shape or not np.all(array >= 0):
         raise ValueError(
             f"rdp must be numbers of at least 0, one for each of the {orders.size} orders, "
