@@ -25,7 +25,7 @@ from scipy import special
 
 from dpnotes._checks import (
     as_array,
-    as_floats,
+    as_numbers,
     as_objects,
     check_epsilon,
     check_flag,
@@ -482,14 +482,12 @@ def _stretches(
 
     Stretch i holds the answers from ends[i] to ends[i + 1] - 1.
     """
-    array = as_array("values", values)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"values must be numbers, got {kind_of(array)}")
+    array = as_numbers("values", values)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"values must be one-dimensional and not empty, got shape {array.shape}")
-    if not is_finite(array):
+    if not np.isfinite(array).all():
         raise ValueError("values must be finite")
-    shares = (np.clip(as_floats(array), low, high) - low) / (high - low)
+    shares = (np.clip(array, low, high) - low) / (high - low)
     places = np.sort(np.rint(shares * steps).astype(np.int64))
     # A stable sort merges sorted runs quickly; newer `numpy.unique` hashes, which is slower.
     ends = np.sort(np.concatenate([[0], places, places + 1, [steps + 1]]), kind="stable")
@@ -587,16 +585,12 @@ def _weights(half_gaps: np.ndarray, epsilon: float, sensitivity: float) -> np.nd
     data set and not on its neighbour, at an infinite cost.
     """
     epsilon = check_epsilon(epsilon)
-    sensitivity = _check_sensitivity(sensitivity)
+    # Near the smallest doubles the rounding of half gaps would exceed a sensitivity.
+    allowed = "a number of at least 1e-300, and finite"
+    sensitivity = check_real("sensitivity", sensitivity, low=1e-300, allowed=allowed)
     with np.errstate(over="ignore"):
         gaps = half_gaps.astype(float, copy=False) / sensitivity
         return np.exp(np.maximum(gaps * epsilon, -700.0))
-
-
-def _check_sensitivity(sensitivity: float) -> float:
-    """Refuse sensitivities near the smallest doubles: rounding of half gaps would exceed them."""
-    allowed = "a number of at least 1e-300, and finite"
-    return check_real("sensitivity", sensitivity, low=1e-300, allowed=allowed)
 
 
 def _half_gaps(utilities: ArrayLike) -> np.ndarray:
@@ -626,8 +620,6 @@ def _half_gaps(utilities: ArrayLike) -> np.ndarray:
 
 def _exact_half_gaps(utilities: np.ndarray) -> np.ndarray:
     """Return half gaps of a list that may mix large integers and floats."""
-    ratios = [
-        (int(u), 1) if isinstance(u, Integral) else u.as_integer_ratio() for u in utilities.flat
-    ]
-    exact = np.array([Fraction(*ratio) for ratio in ratios]).reshape(utilities.shape)
+    numbers = [int(u) if isinstance(u, Integral) else u for u in utilities.flat]
+    exact = np.array([Fraction(*u.as_integer_ratio()) for u in numbers]).reshape(utilities.shape)
     return ((exact - exact.max(axis=-1, keepdims=True)) / 2).astype(float)

@@ -10,7 +10,7 @@ noise, of scale 1 / epsilon, is enough (`release_count`).
 """
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -27,9 +27,8 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import discrete_laplace
 from dpnotes.release import Release, _set_promise
-from dpnotes.unary_encoding import _as_list, encode
+from dpnotes.unary_encoding import _as_list, _columns, encode
 
-_NEIGHBOURS = "one record replaced; the number of records and the categories are public"
 # Lower the rate of the noise by this: headroom for rounding the odds of the coins to doubles.
 _SPARE = 1e-12
 # At scales below 1 / 700 noise is practically always 0, so larger rates are cut off here.
@@ -66,7 +65,7 @@ class HistogramRelease:
 
     def __post_init__(self) -> None:
         """Check every field and keep plain numbers."""
-        domain = _check_domain(self.domain)
+        domain = tuple(_columns(self.domain))
         counts = _check_outputs("value", self.value, len(domain))
         if counts.ndim != 1:
             raise ValueError(f"value must have one dimension, got {counts.ndim}")
@@ -131,7 +130,7 @@ def release_histogram(
     >>> [abs(noisy - true) <= margin(1.0, 3) for noisy, true in zip(released.value, [300, 700, 0])]
     [True, True, True]
     """
-    epsilon, domain = _check_cost(epsilon), _check_domain(domain)
+    epsilon, domain = _check_cost(epsilon), tuple(_columns(domain))
     counts = encode(values, domain).sum(axis=0, dtype=np.int64)
     noise = discrete_laplace(counts.size, 1 / _rate(epsilon), check_rng(rng))
     return HistogramRelease(
@@ -139,7 +138,7 @@ def release_histogram(
         domain=domain,
         epsilon=epsilon,
         mechanism="discrete Laplace noise of scale 2 / epsilon on every count",
-        neighbours=_NEIGHBOURS,
+        neighbours="one record replaced; the number of records and the categories are public",
     )
 
 
@@ -302,8 +301,7 @@ def margin(
 
 
 def _check_cost(epsilon: float) -> float:
-    allowed = "a finite number of at least 1e-9"
-    return check_real("epsilon", epsilon, low=1e-9, allowed=allowed)
+    return check_real("epsilon", epsilon, low=1e-9, allowed="a finite number of at least 1e-9")
 
 
 def _rate(epsilon: float, sensitivity: int = 2) -> float:
@@ -323,14 +321,6 @@ def _count_true(values: Sequence[bool]) -> int:
         if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
             raise ValueError("values must be True or False, or 1 or 0; a record is not")
     return sum(map(int, values))
-
-
-def _check_domain(domain: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """Return the categories as Python objects, by the rules of `encode`."""
-    if isinstance(domain, Iterator):
-        domain = list(domain)
-    encode([None], domain, missing="zero")
-    return tuple(domain.tolist() if hasattr(domain, "tolist") else domain)
 
 
 def _check_whole(name: str, counts: ArrayLike) -> NDArray:
