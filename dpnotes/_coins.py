@@ -92,6 +92,11 @@ def flip_each(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return heads
 
 
+def flip_exp(logs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return booleans, each True with the probability whose logarithm is given, at least -700."""
+    return flip_each(np.minimum(np.exp(np.maximum(logs, -_FURTHEST)), 1 - 2.0**-53), rng)
+
+
 def draw_index(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw `size` indices, each with probability proportional to its weight, by exact coins.
 
@@ -143,13 +148,8 @@ def discrete_gaussian(size: int, scale: float, rng: np.random.Generator) -> np.n
     kept, missing = [], size
     while missing > 0:
         proposed = discrete_laplace(int(missing * 1.35) + 16, width, rng)
-        chances = np.abs(proposed).astype(float)
-        chances -= scale * (scale / width)
-        chances /= scale
-        chances *= chances
-        chances /= -2
-        np.exp(np.maximum(chances, -700.0, out=chances), out=chances)
-        proposed = proposed[flip_each(np.minimum(chances, 1 - 2.0**-53, out=chances), rng)]
+        ahead = (np.abs(proposed) - scale * (scale / width)) / scale
+        proposed = proposed[flip_exp(ahead * ahead / -2, rng)]
         kept.append(proposed[:missing])
         missing -= proposed.size
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
@@ -160,9 +160,8 @@ def geometric(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
 
     The weight of x is a product over its bytes, so they are independent.
     """
-    tables = _byte_tables(min(rate, _FURTHEST))
     drawn = np.zeros((size, 8), dtype=np.uint8)
-    for place, table in enumerate(tables):
+    for place, table in enumerate(_byte_tables(min(rate, _FURTHEST))):
         drawn[:, place] = _draw_from(table, size, rng)
     return drawn.view("<i8")[:, 0].astype(np.int64, copy=False)
 

@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpnotes._checks import CONFIDENCE, as_array, check_probability, check_real, check_rng
-from dpnotes._coins import discrete_laplace, flip_each
+from dpnotes._coins import discrete_laplace, flip_exp
 from dpnotes.private_auc.interval import Estimate
 from dpnotes.private_auc.metrics import check_classes, check_lengths
 from dpnotes.release import _set_promise
 from dpnotes.unary_encoding import project_to_simplex
 
-_NEIGHBOURS = "one record replaced; the number of records is public"
 _PROPOSALS = 16
 
 
@@ -111,7 +110,7 @@ def release_confusion_matrix(
         value=((tn, fp), (fn, tp)),
         epsilon=epsilon,
         mechanism="discrete Laplace noise on four counts whose sum is kept",
-        neighbours=_NEIGHBOURS,
+        neighbours="one record replaced; the number of records is public",
     )
 
 
@@ -131,8 +130,7 @@ def _kept_proposals(size: int, rate: float, rng: np.random.Generator) -> NDArray
     """
     three = discrete_laplace(3 * size, 1 / rate, rng).reshape(-1, 3)
     last = -three.sum(axis=1)
-    chances = np.exp(-np.minimum(rate * np.abs(last), 700.0))
-    kept = flip_each(np.minimum(chances, 1 - 2.0**-53), rng)
+    kept = flip_exp(-rate * np.abs(last), rng)
     return np.column_stack([three, last])[kept]
 
 
