@@ -852,15 +852,14 @@ def make_release(metric, n, epsilon, guess=None):
 
 def thresholds(release, at_least, t, confidence):
     """Return between which released values the interval holds t."""
-    above, below = interval._tails(release, at_least)
-    tail = (1 - confidence) / 2
 
-    def end(exceeds, far):
-        if exceeds(t, far) >= tail:
-            return far
-        return optimize.brentq(lambda value: exceeds(t, value) - tail, far, t, xtol=1e-10)
+    def end(up, far):
+        def excess(value):
+            return interval._tail(release, at_least, up, t, value) - (1 - confidence) / 2
 
-    return end(below, 0.0), end(above, 1.0)
+        return far if excess(far) >= 0 else optimize.brentq(excess, far, t, xtol=1e-10)
+
+    return end(False, 0.0), end(True, 1.0)
 
 
 @pytest.mark.parametrize(("metric", "size"), [("auc", 90), ("average precision", 60)])
@@ -935,7 +934,6 @@ def test_intervals_of_average_precision_cover_what_they_say(n, name):
 @pytest.mark.parametrize("epsilon", [1.0, 10.0, 1e6])
 def test_an_interval_of_average_precision_allows_for_a_poisson_number_of_negatives(size, epsilon):
     release = make_release("average precision", 5000, epsilon)
-    above, below = interval._tails(release, size)
     for mean, value in itertools.product((0.1, 0.6, 0.9, 0.98, 0.999), repeat=2):
         expected = interval._mean_count(mean, size)
         numbers = np.arange(int(expected + 12 * math.sqrt(expected) + 40))
@@ -943,12 +941,15 @@ def test_an_interval_of_average_precision_allows_for_a_poisson_number_of_negativ
         # The mean of j / (j + number) over all positives j.
         sums = special.psi(size + numbers + 1) - special.psi(numbers + 1)
         found = 1 - numbers / size * sums
-        for tail, apart in ((above, value - found), (below, found - value)):
+        for up, apart in ((True, value - found), (False, found - value)):
             needed = chances @ release.noise.tail(apart, size)
             # No interval ends where a value is no surprise, and few where it is rarer.
             if 1e-4 < needed < 0.5:
-                assert needed <= tail(mean, value) <= 1
-        assert below(mean, 1e9) == pytest.approx(above(mean, -1e9)) == pytest.approx(1)
+                assert needed <= interval._tail(release, size, up, mean, value) <= 1
+        sure = [
+            interval._tail(release, size, up, mean, -1e9 if up else 1e9) for up in (True, False)
+        ]
+        assert sure == pytest.approx([1, 1])
 
 
 def influence_variance(above):

@@ -2,8 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -92,9 +90,8 @@ def metric_interval(
     """
     require_kind("release", release, MetricRelease, "a MetricRelease")
     confidence = check_probability("confidence", confidence)
-    size = check_integer(
-        "at_least", at_least, low=1, high=METRIC[release.metric].largest(release.n)
-    )
+    most = METRIC[release.metric].largest(release.n)
+    size = check_integer("at_least", at_least, low=1, high=most)
     released = check_share("release.value", release.value)
     reach = release.noise.error(size, confidence)
     if reach >= _SAYS_NOTHING:
@@ -104,60 +101,42 @@ def metric_interval(
             UserWarning,
             stacklevel=2,
         )
-    tail = (1 - confidence) / 2
-    above, below = _tails(release, size)
 
-    def end(exceeds: Callable[[float, float], float], far: float) -> float:
-        if exceeds(far, released) >= tail:
+    def end(up: bool, far: float) -> float:
+        def excess(t: float) -> float:
+            return _tail(release, size, up, t, released) - (1 - confidence) / 2
+
+        if excess(far) >= 0:
             return far
-        # At t = released the probability exceeds `tail`, except for rounding.
-        if exceeds(released, released) <= tail:
+        # At t = released the excess is positive, except for rounding.
+        if excess(released) <= 0:
             return released
-        return float(
-            optimize.brentq(lambda t: exceeds(t, released) - tail, far, released, xtol=1e-9)
-        )
+        return float(optimize.brentq(excess, far, released, xtol=1e-9))
 
-    return Estimate(released, end(above, 0.0), end(below, 1.0))
+    return Estimate(released, end(True, 0.0), end(False, 1.0))
 
 
-_Tail = Callable[[float, float], float]
+def _tail(release: MetricRelease, size: int, up: bool, t: float, value: float) -> float:
+    """Return the largest probability that a release of mean t is at least a value, or at most."""
+    precision = release.metric == "average precision"
+    records = size / _variance_ratio(t) if precision else size
+    at = _places(t, records)
+    chances = _share_at_least(at, t, records) if up else _share_at_least(1 - at, 1 - t, records)
+    if precision:
+        chances = np.maximum(chances, _few_negatives_tail(size, up, t, at))
+    weights = -np.diff(chances, append=0.0) if up else np.diff(chances, prepend=0.0)
+    return float(release.noise.tail(value - at if up else at - value, size) @ weights)
 
 
-def _tails(release: MetricRelease, size: int) -> tuple[_Tail, _Tail]:
-    """Return the largest probabilities that a release of mean t is at least, at most, a value."""
-    few = None if release.metric == "auc" else _FewNegatives(size)
-
-    def tail(up: bool, t: float, value: float) -> float:
-        records = size / _variance_ratio(t) if few else size
-        at = _places(t, records)
-        chances = _share_at_least(at, t, records) if up else _share_at_least(1 - at, 1 - t, records)
-        if few:
-            chances = np.maximum(chances, few.tail(up, t, at))
-        weights = -np.diff(chances, append=0.0) if up else np.diff(chances, prepend=0.0)
-        return float(release.noise.tail(value - at if up else at - value, size) @ weights)
-
-    return partial(tail, True), partial(tail, False)
-
-
-class _FewNegatives:
-    """The average precision of many positives under a Poisson number of negatives."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.counts = _COUNTS * max(1.0, size / 1000)
-        sums = special.digamma(size + self.counts + 1) - special.digamma(self.counts + 1)
-        self.precisions = 1 - self.counts / size * sums
-
-    def tail(self, up: bool, t: float, at: NDArray) -> NDArray:
-        """Return the probability that a sample of mean t is at least `at`, or at most."""
-        mean = _mean_count(t, self.size)
-        # The number of negatives that gives this average precision.
-        seen = np.interp(at, self.precisions[::-1], self.counts[::-1])
-        if up:
-            chances = special.gammaincc(seen + 1, mean)
-        else:
-            chances = np.where(seen > 0, special.gammainc(np.maximum(seen, 1e-300), mean), 1.0)
-        return np.where(at > self.precisions[-1], chances, 0.0)
+def _few_negatives_tail(size: int, up: bool, t: float, at: NDArray) -> NDArray:
+    """Return the same for a sample of many positives and a Poisson number of negatives."""
+    counts = _COUNTS * max(1.0, size / 1000)
+    sums = special.digamma(size + counts + 1) - special.digamma(counts + 1)
+    precisions = 1 - counts / size * sums
+    # The number of negatives that gives this average precision.
+    seen, mean = np.interp(at, precisions[::-1], counts[::-1]), _mean_count(t, size)
+    chances = special.gammaincc(seen + 1, mean) if up else special.gammainc(seen, mean)
+    return np.where(at > precisions[-1], chances, 0.0)
 
 
 def _places(t: float, size: float) -> NDArray:
@@ -168,10 +147,7 @@ def _places(t: float, size: float) -> NDArray:
 
 def _share_at_least(at: NDArray, t: float, size: float) -> NDArray:
     """Return the probability that a share out of `size` records, of mean t, is at least `at`."""
-    if t in (0.0, 1.0):
-        return np.where(at <= t, 1.0, 0.0)
-    hits = np.maximum(size * at, 1e-300)
-    return np.where(at > 0, special.betainc(hits, size * (1 - at) + 1, t), 1.0)
+    return np.where(at > 0, special.betainc(size * at, size * (1 - at) + 1, t), 1.0)
 
 
 def _variance_ratio(t: float) -> float:

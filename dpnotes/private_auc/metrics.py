@@ -217,10 +217,9 @@ def ap_local_sensitivity(positives: int, negatives: int | None = None) -> float:
     0.5
     """
     n = check_size("positives", positives)
-    if negatives is None or n < 2:
-        check_size("negatives", 0 if negatives is None else negatives)
+    m = None if negatives is None else check_size("negatives", negatives)
+    if m is None or n < 2:
         return ap_bound(n)
-    m = check_size("negatives", negatives)
     meet = min(n - 1, m)
     fall = m / (n + m) + odd_sum(meet) / 2 + m * (1 / (meet + 1 + m) - 1 / (n + m))
     return max((harmonic(n) - 1) / (n - 1), fall / n)

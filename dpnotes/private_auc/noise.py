@@ -8,6 +8,7 @@ scales differ by a factor of up to e^u. Everything else is the same for all fami
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from operator import itemgetter
@@ -30,12 +31,11 @@ from dpnotes._coins import laplace, pareto, student_t
 from dpnotes.private_auc.metrics import METRIC, METRICS, MOST_RECORDS, check_doubles, discounted
 
 CALIBRATIONS = ("exact", "nissim")
-FAMILIES = ("cauchy", "student-t", "pareto", "laplace")
+# The degrees to choose from. Six or more degrees of freedom never give the smallest error at 95 %.
+# With fewer than 20 Pareto noise loses to Student t noise, beyond 200 it gains next to nothing.
+_DEGREES = {"cauchy": (1,), "student-t": (2, 3, 4, 5), "pareto": (20, 50, 200), "laplace": (0,)}
+FAMILIES = tuple(_DEGREES)
 NOISES = ("auto", *FAMILIES)
-# One degree of freedom is Cauchy noise. Six or more never give the smallest error at 95 %.
-DEGREES = (1, 2, 3, 4, 5)
-# With fewer degrees Pareto noise loses to Student t noise, with more it gains next to nothing.
-PARETO_DEGREES = (20, 50, 200)
 
 # Larger epsilons get the noise of this one: its scale, e^-32 smooth sensitivities, is negligible
 # and does not underflow. (Pareto noise of many degrees gets there later.)
@@ -48,7 +48,7 @@ _NOISELESS_EPSILON = 2.0**60
 # of slope.
 _SHORTAGE = 2.0**-18
 _ROUNDING = 2.0**-50
-# Below this scale doubles may lose digits in the distance, so it is computed in fractions.
+# Below this scale doubles may lose digits in the distance, so it is computed in 400 digits.
 _SMALLEST_SCALE = 1e-290
 # The recursion over class sizes steps by 1 up to this size, and by a 64th of the size beyond.
 _BLOCK = 64
@@ -218,35 +218,20 @@ def student_t_epsilon(
     distance = 2 * math.asinh(apart / 2 / math.sqrt(scale) / math.sqrt(other_scale))
     low, high = sorted((scale, other_scale))
     if low < _SMALLEST_SCALE or not math.isfinite(distance):
-        apart_squared = (Fraction(value) - Fraction(other_value)) ** 2
-        distance = _exact_distance(apart_squared / degrees, Fraction(low), Fraction(high))
+        with localcontext(Context(prec=400)):
+            s, t, shift = Decimal(low), Decimal(high), Decimal(value) - Decimal(other_value)
+            half = ((shift**2 / degrees + (s - t) ** 2) / (4 * s * t)).sqrt()
+            distance = 2 * float((half + (half * half + 1).sqrt()).ln())
     # The difference of the logarithms of nearly equal scales would lose its digits.
-    near = high < 2 * low
-    wider = math.log1p((high - low) / low) if near else math.log(high) - math.log(low)
+    wider = math.log1p((high - low) / low) if high < 2 * low else math.log(high) - math.log(low)
     return (degrees + 1) / 2 * distance + (degrees - 1) / 2 * wider
 
 
-def _exact_distance(apart_squared: Fraction, low: Fraction, high: Fraction) -> float:
-    """Return the hyperbolic distance in exact fractions, for scales beyond the reach of doubles."""
-    half_squared = (apart_squared + (high - low) ** 2) / (4 * low * high)
-    if not half_squared:
-        return 0.0
-    logarithm = math.log(half_squared.numerator) - math.log(half_squared.denominator)
-    if abs(logarithm) < 600:
-        return 2 * math.asinh(math.sqrt(half_squared))
-    # arsinh x is log 2x for large x and x for small x, to the precision of doubles.
-    return 2 * math.log(2) + logarithm if logarithm > 0 else 2 * math.exp(logarithm / 2)
-
-
-def _less(epsilon: float, slope: float) -> float:
-    """Return epsilon minus the headroom for rounding in the log of the scale ratio."""
-    return epsilon - max(epsilon * _SHORTAGE, slope * _ROUNDING)
-
-
 def _student_t_change(epsilon: float, degrees: int, rate: float) -> float:
-    """Return how far apart centres may be, in the smaller scale, if scales differ by <= e^rate."""
-    if degrees * rate >= epsilon:
-        return 0.0
+    """Return how far apart centres may be, in the smaller scale, if scales differ by <= e^rate.
+
+    The rate must be below epsilon / degrees.
+    """
     equal = math.sinh(epsilon / (degrees + 1))
     wide = math.sinh((epsilon + rate) / (degrees + 1))
     narrow = math.sinh((epsilon - degrees * rate) / (degrees + 1))
@@ -257,8 +242,6 @@ def _student_t_change(epsilon: float, degrees: int, rate: float) -> float:
 
 def _pareto_change(epsilon: float, degrees: int, rate: float) -> float:
     """Return the same for Pareto noise, whose loss is largest at a centre or at infinity."""
-    if degrees * rate >= epsilon:
-        return 0.0
     power = degrees + 1
     apart = math.exp(rate) * math.expm1((epsilon - rate) / power)
     return min(math.expm1(epsilon / power), apart)
@@ -380,9 +363,8 @@ class MetricNoise:
         check_choice("calibration", self.calibration, CALIBRATIONS)
         _check_epsilon(self.epsilon)
         check_delta(self.delta)
-        low, high = {"cauchy": (1, 1), "laplace": (0, 0), "pareto": (1, 1000)}.get(
-            self.family, (2, 1000)
-        )
+        bounds = {"cauchy": (1, 1), "student-t": (2, 1000), "pareto": (1, 1000), "laplace": (0, 0)}
+        low, high = bounds[self.family]
         check_integer("degrees", self.degrees, low=low, high=high)
         if (self.delta > 0) != (self.family == "laplace"):
             raise ValueError(f"delta must be above 0 for Laplace noise only, got {self.delta}")
@@ -402,20 +384,18 @@ class MetricNoise:
         float
             A distance, in units of the smaller scale; 0 if no change is allowed.
         """
-        return self._change(
-            check_real("rate", rate, low=0.0, allowed="a finite number of at least 0")
-        )
-
-    def _change(self, rate: float) -> float:
+        rate = check_real("rate", rate, low=0.0, allowed="a finite number of at least 0")
         if self.family == "laplace":
-            epsilon = _less(min(self.epsilon, _NOISELESS_EPSILON), 1 - math.log(self.delta))
-            return _laplace_change(epsilon, self.delta, rate)
-        if self.family == "pareto":
-            largest = _LARGEST_EPSILON * (self.degrees + 1) / 2
-            epsilon = _less(min(self.epsilon, largest), self.degrees)
-            return _pareto_change(epsilon, self.degrees, rate)
-        epsilon = _less(min(self.epsilon, _LARGEST_EPSILON), self.degrees)
-        return _student_t_change(epsilon, self.degrees, rate)
+            change, largest, slope = _laplace_change, _NOISELESS_EPSILON, 1 - math.log(self.delta)
+        else:
+            pareto, slope = self.family == "pareto", self.degrees
+            change = _pareto_change if pareto else _student_t_change
+            largest = _LARGEST_EPSILON * ((self.degrees + 1) / 2 if pareto else 1)
+        epsilon = min(self.epsilon, largest)
+        epsilon -= max(epsilon * _SHORTAGE, slope * _ROUNDING)
+        if self.degrees * rate >= epsilon:
+            return 0.0
+        return change(epsilon, self.degrees or self.delta, rate)
 
     def scale(self, size: int) -> float:
         """Return the scale of the noise for a class of `size` records.
@@ -505,13 +485,11 @@ class MetricNoise:
             Probabilities, of the shape of `apart`.
         """
         apart = check_doubles("apart", apart) / self.scale(size)
-        if self.family in ("laplace", "pareto"):
-            far = np.abs(apart)
-            if self.family == "pareto":
-                far = self.degrees * np.log1p(far)
-            half = np.exp(-far) / 2
-            return np.where(apart > 0, half, 1 - half)
-        return special.stdtr(self.degrees, -apart)
+        if self.family in ("cauchy", "student-t"):
+            return special.stdtr(self.degrees, -apart)
+        far = np.abs(apart)
+        half = np.exp(-(self.degrees * np.log1p(far) if self.family == "pareto" else far)) / 2
+        return np.where(apart > 0, half, 1 - half)
 
     def draw(self, size: int, rng: np.random.Generator | int | None) -> Fraction:
         """Draw the noise for a class of `size` records.
@@ -566,7 +544,7 @@ def _block(size: int) -> int:
 
 def _steepest_rate(noise: MetricNoise, size: int, scale: float, before: float) -> float:
     """Return the largest rate at which the scale may decrease over the block that starts here."""
-    bound, allowed = METRIC[noise.metric].bound, noise._change
+    bound, allowed = METRIC[noise.metric].bound, noise.allowed_change
     # The bound is log-convex, so the condition at both ends of a block implies it in between.
     ends = [(step, scale / bound(size + step)) for step in {1, _block(size)}]
 
@@ -664,21 +642,19 @@ def _best_noise(
     metric: str, epsilon: float, delta: float, noise: str, most: int, guess: int | None
 ) -> MetricNoise:
     """Return the best noise of the allowed families."""
-    families = [("cauchy" if v == 1 else "student-t", v, 0.0) for v in DEGREES]
-    families += [("pareto", v, 0.0) for v in PARETO_DEGREES]
-    if delta:
-        families.append(("laplace", 0, delta))
+    spent = dict.fromkeys(FAMILIES, 0.0) | {"laplace": delta}
     plans = [
-        MetricNoise(metric=metric, family=family, degrees=v, epsilon=epsilon, delta=spent)
-        for family, v, spent in families
-        if noise in ("auto", family)
+        MetricNoise(metric=metric, family=family, degrees=v, epsilon=epsilon, delta=spent[family])
+        for family in FAMILIES
+        if noise in ("auto", family) and (delta or family != "laplace")
+        for v in _DEGREES[family]
     ]
-    sizes = sorted({*np.geomspace(1, most, 100).astype(int).tolist(), most})
-    sizes = sizes if guess is None else [guess]
+    sizes = [guess] if guess else sorted({*np.geomspace(1, most, 100).astype(int).tolist(), most})
     if noise == "auto" and guess is None:
         # Noise that loses by half where a release begins to be useful is looked at no further: its
         # scale at large sizes takes long to find.
-        first = next((k for k in sizes if plans[DEGREES.index(4)].error(k) <= _USEFUL), sizes[-1])
+        usual = next(plan for plan in plans if plan.degrees == 4)
+        first = next((k for k in sizes if usual.error(k) <= _USEFUL), sizes[-1])
         most_error = 1.5 * min(plan.error(first) for plan in plans)
         plans = [plan for plan in plans if plan.error(first) <= most_error]
     errors = np.array([[plan.error(size) for size in sizes] for plan in plans])

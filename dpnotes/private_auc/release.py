@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnotes._checks import check_choice, check_integer, check_rng, require_kind
-from dpnotes.private_auc.metrics import (
-    METRIC,
-    METRICS,
-    MOST_RECORDS,
-    check_doubles,
-    split_scores,
-)
+from dpnotes.private_auc.metrics import METRIC, METRICS, MOST_RECORDS, check_doubles, split_scores
 from dpnotes.private_auc.noise import MetricNoise, choose_noise
 from dpnotes.release import REPLACED, Release
 
@@ -274,7 +268,9 @@ def _release(
     positives, negatives = split_scores(labels, scores)
     n = positives.size + negatives.size
     noise = choose_noise(n, epsilon, metric=metric, **options)
-    steps = 2 ** _halvings(noise.scale(record.largest(n)))
+    # A grid of at most a millionth of the smallest scale.
+    halvings = math.ceil(20 - math.log2(noise.scale(record.largest(n))))
+    steps = 2 ** min(max(halvings, 20), 52)
     # Everything below depends on the data.
     value = record.value(positives, negatives, ties)
     drawn = noise.draw(record.size(positives.size, negatives.size), check_rng(rng))
@@ -288,8 +284,3 @@ def _release(
         noise=noise,
         guess=options["guess"],
     )
-
-
-def _halvings(least_scale: float) -> int:
-    """Return k such that the grid 2^-k is at most a millionth of the smallest scale."""
-    return min(max(math.ceil(20 - math.log2(least_scale)), 20), 52)
