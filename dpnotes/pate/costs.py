@@ -356,9 +356,11 @@ def sum_moments(
 ) -> np.ndarray:
     """Sum min(cap, log((1 - q) exp(agreed l) + q exp(other l))) over queries, for each moment l.
 
-    Queries with equal q are merged. Where no theorem applies, the cap is used.
+    Queries with equal q are merged, and their weights added: 1 each by default. Where no theorem
+    applies, the cap is used.
     """
-    log_q, weights = _merge_equal(log_q, weights)
+    log_q, place = np.unique(log_q, return_inverse=True)
+    weights = np.bincount(place, weights, log_q.size).astype(float)
     agreed, other, reach = rates(log_q)
     total = np.zeros(moments.size)
     rows = max(1, _CELLS // moments.size)
@@ -389,15 +391,6 @@ def log_mixture(log_q: np.ndarray, agreed: np.ndarray, other: np.ndarray) -> np.
         grown = np.logaddexp(0, log_q[extreme] + gain[extreme])
         mixture[extreme] = np.broadcast_to(agreed, gain.shape)[extreme] + grown
     return mixture
-
-
-def _merge_equal(log_q: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different entries, ascending, and the weight of each: a count by default."""
-    if weights is None:
-        distinct, counts = np.unique(log_q, return_counts=True)
-        return distinct, counts.astype(float)
-    distinct, place = np.unique(log_q, return_inverse=True)
-    return distinct, np.bincount(place, weights, distinct.size)
 
 
 def as_given(totals: np.ndarray, orders: ArrayLike) -> np.ndarray | float:

@@ -50,6 +50,7 @@ from dpnotes.pate.costs import (
 )
 from dpnotes.pate.votes import check_scale, check_votes, output_distribution
 
+_COINS = {"laplace": discrete_laplace, "gaussian": discrete_gaussian}
 _LEAST_NOISE, _MOST_NOISE = 1e-9, 1e9
 _CLOSE = 1e-5  # relative tolerance of the least noise
 _CELLS = 1 << 16  # noisy counts that fit a second-level cache
@@ -145,8 +146,7 @@ class _Mechanism:
             It depends on no vote, and may be published.
         """
         queries = check_integer("queries", queries, low=0, high=MOST_QUERIES)
-        if answers is not None:
-            check_integer("answers", answers, low=queries, high=queries)
+        check_integer("answers", queries if answers is None else answers, low=queries, high=queries)
         return self._cost(queries, check_probability("delta", delta))
 
     def rdp(
@@ -247,7 +247,7 @@ class _Mechanism:
             If a parameter is out of range, or no noise is loud enough.
         """
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
-        return _least_noise(cls._of_noise, epsilon, delta, queries)
+        return _least_noise(cls, epsilon, delta, queries)
 
     def _sum_rdp(
         self, votes: ArrayLike, orders: np.ndarray, answered: ArrayLike | None, method: str
@@ -263,9 +263,8 @@ class _Mechanism:
         """Return the scale of the noise, which is the first field of most mechanisms."""
         return getattr(self, fields(self)[0].name)
 
-    @classmethod
-    def _of_noise(cls, noise: float) -> Self:
-        return cls(noise)
+    def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return noisy_winners(table, self._noise(), _COINS[self._KIND], rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,13 +306,6 @@ class LNMax(_Mechanism):
 
     def _noise(self) -> float:
         return 1 / self.gamma
-
-    @classmethod
-    def _of_noise(cls, noise: float) -> Self:
-        return cls(1 / noise)
-
-    def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return noisy_winners(table, self._noise(), discrete_laplace, rng)
 
     def cost(
         self, queries: int, delta: float, *, answers: int | None = None, labels: int | None = None
@@ -372,7 +364,7 @@ class LNMax(_Mechanism):
             If a parameter is out of range, or no noise is loud enough.
         """
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
-        return _least_noise(cls._of_noise, epsilon, delta, queries, labels=labels)
+        return _least_noise(lambda noise: cls(1 / noise), epsilon, delta, queries, labels=labels)
 
     def _mu(self, queries: int, labels: int | None = None) -> float:
         # A range r weighs as much as Gaussian noise with a shift of r / 2.
@@ -454,9 +446,6 @@ class GNMax(_Mechanism):
     sigma: float
 
     _KIND = "gaussian"
-
-    def _draw(self, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return noisy_winners(table, self.sigma, discrete_gaussian, rng)
 
     def _mu(self, queries: int) -> float:
         return math.sqrt(2 * queries) / self.sigma
@@ -568,9 +557,8 @@ class ConfidentGNMax(_Mechanism):
         table, single = check_votes(votes, at_least=1)
         margin = (table.max(axis=1) - self.threshold) / self.sigma_threshold
         labels = output_distribution(table, self.sigma, noise="gaussian")
-        rows = np.column_stack(
-            [special.ndtr(margin)[:, None] * labels, special.ndtr(-margin)]
-        ).clip(1e-300)
+        labels *= special.ndtr(margin)[:, None]
+        rows = np.column_stack([labels, special.ndtr(-margin)]).clip(1e-300)
         return rows[0] if single else rows
 
     def cost(self, queries: int, delta: float, *, answers: int | None = None) -> PrivacyCost:
@@ -606,9 +594,7 @@ class ConfidentGNMax(_Mechanism):
         Smith and Thakurta (2022), and of Koskela, Tobaben and Honkela (2023).
         """
         queries = check_integer("queries", queries, low=0, high=MOST_QUERIES)
-        delta = check_probability("delta", delta)
-        if answers is None:
-            answers = queries
+        answers = queries if answers is None else answers
         answers = check_integer("answers", answers, low=0, high=queries)
         return gaussian_cost(self._mu(queries, answers), delta)
 
@@ -660,9 +646,8 @@ class ConfidentGNMax(_Mechanism):
         queries = check_integer("queries", queries, low=1, high=MOST_QUERIES)
         answers = check_integer("answers", answers, low=0, high=queries)
         threshold = check_threshold("threshold", threshold)
-        ratio = check_real(
-            "ratio", ratio, low=0.001, high=1000.0, allowed="a number from 0.001 to 1000"
-        )
+        allowed = "a number from 0.001 to 1000"
+        ratio = check_real("ratio", ratio, low=0.001, high=1000.0, allowed=allowed)
 
         def of_noise(noise: float) -> Self:
             # Scale so that the smaller of the two deviations equals `noise`.
@@ -672,18 +657,16 @@ class ConfidentGNMax(_Mechanism):
         return _least_noise(of_noise, epsilon, delta, queries, most, answers=answers)
 
     def _mu(self, queries: int, answers: int) -> float:
-        return math.hypot(
-            math.sqrt(queries) / self.sigma_threshold, math.sqrt(2 * answers) / self.sigma
-        )
+        deciding, answering = math.sqrt(queries), math.sqrt(2 * answers)
+        return math.hypot(deciding / self.sigma_threshold, answering / self.sigma)
 
     def _sum_rdp(
         self, votes: ArrayLike, orders: np.ndarray, answered: ArrayLike | None, method: str
     ) -> tuple[np.ndarray, float]:
         table, single = check_votes(votes)
         check_choice("method", method, self._METHODS)
-        given = repeat(None)
-        if answered is not None:
-            given = blocks(check_answered(answered, table, single))
+        told = None if answered is None else check_answered(answered, table, single)
+        given = repeat(None) if told is None else blocks(told)
         rdp, count = np.zeros(orders.size), 0.0
         for block, known in zip(blocks(table), given, strict=False):
             margin = (block.max(axis=1) - self.threshold) / self.sigma_threshold

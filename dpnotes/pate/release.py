@@ -159,10 +159,8 @@ class _Curve:
         above, below = (grid[helps[0] - 1] if helps[0] else -1e-12), grid[helps[0]]
         for _ in range(100):
             middle = (above + below) / 2
-            if self.rdp(np.array([middle]))[0] < self.cap:
-                below = middle
-            else:
-                above = middle
+            helping = self.rdp(np.array([middle]))[0] < self.cap
+            above, below = (above, middle) if helping else (middle, below)
         return float(below)
 
 
@@ -435,20 +433,15 @@ def release_cost(
     table, single = check_votes(votes, at_least=1)
     delta = check_probability("delta", delta)
     answered = check_answered(answered, table, single)
-    usual = _usual_parameters(
-        mechanism, len(table), int(answered.sum()), table.shape[1], delta, order
-    )
-    order, beta, scale = (
-        usual[i] if given is None else given for i, given in enumerate((order, beta, scale))
-    )
-    order = _check_order(order)
-    beta = check_epsilon(beta, "beta")
-    scale = check_scale("scale", scale)
+    queries, answers, classes = len(table), int(answered.sum()), table.shape[1]
+    order, *usual = _usual_parameters(mechanism, queries, answers, classes, delta, order)
+    beta = check_epsilon(usual[0] if beta is None else beta, "beta")
+    scale = check_scale("scale", usual[1] if scale is None else scale)
     own = gnss_rdp(order, beta, scale)
     if own == math.inf:
         raise ValueError(f"beta must be below -log(1 - 1 / order) / 2, got {beta}")
     sigma = mechanism.sigma
-    if not all(gnmax_sensitivity_conditions(sigma, order, table.shape[1])):
+    if not all(gnmax_sensitivity_conditions(sigma, order, classes)):
         raise ValueError(f"order must meet conditions C5 and C6 with sigma {sigma}, got {order}")
     rdp = mechanism.rdp(table, order, answered=answered)
     # One more than the number of teachers, because the bounds are constant from there on.

@@ -188,8 +188,12 @@ def log_distribution(table: np.ndarray, scale: float, noise: str) -> np.ndarray:
     rows, back = np.unique(np.take_along_axis(table, order, axis=1), axis=0, return_inverse=True)
     logs = np.empty(rows.shape)
     rule = _laplace_rule if noise == "laplace" else _gaussian_rule
+    # A class this many scales behind all others still has a probability that is a double. Its
+    # likeliest way to win: its own Gaussian noise rises while that of all the others falls.
+    k = table.shape[1]
+    furthest = 660.0 if noise == "laplace" else math.sqrt(2 * 660 * k / (k - 1))
     for i, row in enumerate(rows):
-        standing = np.maximum((row - row[-1]) / scale, -_furthest(noise, row.size))
+        standing = np.maximum((row - row[-1]) / scale, -furthest)
         # Classes with equal counts win equally often: one of each is enough.
         standing, place, classes = np.unique(standing, return_inverse=True, return_counts=True)
         points, log_weights = rule(standing, classes)
@@ -260,11 +264,3 @@ def _log_gaussian(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 _LOG_NOISE = {"laplace": _log_laplace, "gaussian": _log_gaussian}
-
-
-def _furthest(noise: str, classes: int) -> float:
-    """Return how many scales behind all others a class still has a probability that is a double."""
-    if noise == "laplace":
-        return 660.0
-    # The likeliest way to win: its own noise rises while that of all the others falls.
-    return math.sqrt(2 * 660 * classes / (classes - 1))
