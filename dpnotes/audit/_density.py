@@ -122,9 +122,9 @@ def density_delta(
     ends = as_numbers("limits", (math.nan, math.nan) if limits is None else limits)
     if ends.shape != (2,) or (limits is not None and np.isnan(ends).any()):
         raise ValueError("limits must be two numbers, finite or infinite")
-    for name, given in (("distribution", distribution), ("neighbour", neighbour)):
-        _check_density(name, given, points)
     with np.errstate(all="ignore"):
+        _check_density("distribution", distribution, points)
+        _check_density("neighbour", neighbour, points)
         there = _bound_delta(distribution, neighbour, epsilon, points, ends)
         back = _bound_delta(neighbour, distribution, epsilon, points, (-ends[0], -ends[1]))
     return Bounds(max(there.lower, back.lower), max(there.upper, back.upper))
@@ -135,21 +135,16 @@ def _check_density(name: str, given: _Density, points: NDArray) -> None:
     if not all(callable(getattr(given, method, None)) for method in ("logpdf", "cdf", "sf")):
         kind = type(given).__name__
         raise TypeError(f"{name} must have the methods logpdf, cdf and sf, got {kind}")
-    with np.errstate(all="ignore"):
-        shapes = [np.shape(method(points[0])) for method in (given.logpdf, given.cdf, given.sf)]
-        if any(shapes):
-            raise ValueError(f"{name} must be one distribution, got some of shape {max(shapes)}")
-        below, above = np.asarray(given.cdf(points)), np.asarray(given.sf(points))
+    shapes = [np.shape(method(points[0])) for method in (given.logpdf, given.cdf, given.sf)]
+    if any(shapes):
+        raise ValueError(f"{name} must be one distribution, got some of shape {max(shapes)}")
+    below, above = np.asarray(given.cdf(points)), np.asarray(given.sf(points))
     if below.shape != points.shape or not (np.abs(below + above - 1) <= 1e-9).all():
         raise ValueError(f"{name} must have a cdf and an sf that add up to 1 at each point")
 
 
 def _bound_delta(
-    first: _Density,
-    second: _Density,
-    epsilon: float,
-    points: NDArray[np.float64],
-    limits: tuple[float, float],
+    first: _Density, second: _Density, epsilon: float, points: NDArray, limits: tuple[float, float]
 ) -> Bounds:
     """Bound the integral of the positive part of first - exp(epsilon) second."""
     lower = upper = 0.0
@@ -231,13 +226,10 @@ def _cut_interval(loss: _Loss, start: float, end: float, epsilon: float) -> Iter
     last_below = _find_last(lambda x: sum(loss(x)) <= epsilon, low, high)
     first_above = _find_last(lambda x: np.subtract(*loss(x)) >= epsilon, high, low)
     slack = max(0.0, float(sum(loss(first_above))) - epsilon)
-    for one, other, is_above, beyond in (
-        (low, last_below, False, 0.0),
-        (last_below, first_above, False, slack),
-        (first_above, high, True, 0.0),
-    ):
-        if one != other:
-            yield _Piece(min(one, other), max(one, other), is_above, beyond)
+    pieces = itertools.pairwise((low, last_below, first_above, high))
+    for ends, is_above, beyond in zip(pieces, (False, False, True), (0.0, slack, 0.0), strict=True):
+        if ends[0] != ends[1]:
+            yield _Piece(*sorted(ends), is_above, beyond)
 
 
 def _find_last(holds: Callable[[float], bool], start: float, end: float) -> float:

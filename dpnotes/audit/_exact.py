@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnotes._checks import as_array, as_numbers, check_real
+from dpnotes._checks import as_array, as_floats, as_numbers, check_real
 from dpnotes.release import _require_list
 
 _SUM_TOLERANCE = 1e-9
@@ -167,8 +167,7 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
         found = "words" if is_text else f"dtype {given.dtype}"
         raise TypeError(f"{name} must hold real numbers, got {found}")
     try:
-        with np.errstate(over="ignore"):
-            rows = given.astype(float)
+        rows = as_floats(given)
     except OverflowError:
         raise ValueError(f"{name} must hold probabilities in [0, 1], one is far above") from None
     except (TypeError, ValueError) as error:
@@ -191,8 +190,7 @@ def _check_distribution(output_distribution: ArrayLike) -> NDArray[np.float64]:
 
 def _check_pairs(neighbours: Iterable[tuple[int, int]], rows: int) -> NDArray[np.integer]:
     """Return the pairs of row numbers as an (m, 2) array, or refuse them."""
-    is_array = hasattr(neighbours, "dtype")
-    given = neighbours if is_array else _require_list("neighbours", neighbours)
+    given = neighbours if hasattr(neighbours, "dtype") else _require_list("neighbours", neighbours)
     pairs = as_array("neighbours", given)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
         raise ValueError(f"neighbours must be pairs of row numbers, got shape {pairs.shape}")

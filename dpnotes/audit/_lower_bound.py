@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -25,13 +26,7 @@ from dpnotes._checks import (
     check_rng,
 )
 from dpnotes.audit._neighbours import make_copier
-from dpnotes.audit._outputs import (
-    ALLOWED,
-    MechanismFailed,
-    Reading,
-    read_exception,
-    read_output,
-)
+from dpnotes.audit._outputs import MechanismFailed, Reading, read_exception, read_returned
 
 _EVERY_VALUE = 256  # with fewer distinct numbers, each has a bin of its own
 _COLUMNS = 32  # coordinates of an output that are ranked one by one
@@ -194,13 +189,11 @@ def largest_certifiable_epsilon(
 
 
 def _log_ratio_bound(
-    hits: ArrayLike, others: ArrayLike, tests: int, error: float, delta: float
+    hits: NDArray | int, others: NDArray | int, tests: int, error: float, delta: float
 ) -> NDArray:
     """Bound log((p - delta) / q) from below, seeing `hits` and `others` among `tests` runs each."""
-    hits, others = np.asarray(hits, dtype=float), np.asarray(others, dtype=float)
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), tests - hits + 1, error), 0.0)
-    rest = np.maximum(tests - others, 1e-9)
-    high = np.where(others < tests, betaincinv(others + 1, rest, 1 - error), 1.0)
+    low = np.where(hits > 0, betaincinv(hits, tests - hits + 1, error), 0.0)
+    high = np.where(others < tests, betaincinv(others + 1, tests - others, 1 - error), 1.0)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
@@ -254,19 +247,18 @@ def audit_pair(
 def _require_something_in_common(outputs: "Outputs") -> None:
     """Refuse outputs of which nothing could be learnt, since no two of them can be compared."""
     learn, _, _ = _split_runs(outputs.structures.shape[1])
-    _, form, sizes = np.unique(
-        outputs.structures[:, learn], return_inverse=True, return_counts=True
-    )
-    if len(np.unique(outputs.identities[:, learn])) < 0.9 * form.size:
+    runs = 2 * learn.stop
+    if len(np.unique(outputs.identities[:, learn])) < 0.9 * runs:
         return
-    comparable = outputs.words.size > 0
-    for rows in outputs.numbers.values():
-        varied = rows[:, (rows != rows[0]).any(axis=0)]
-        comparable |= bool((np.isnan(varied).mean(axis=0) < 0.5).any())
-    for rows in outputs.labels.values():
-        everyone = np.ones(len(rows), dtype=bool)
-        comparable |= bool(_select_labels(rows, everyone, everyone))
-    if sizes[sizes == 1].sum() > form.size / 2 or not comparable:
+    _, sizes = np.unique(outputs.structures[:, learn], return_counts=True)
+    columns = chain.from_iterable(rows.T for rows in outputs.numbers.values())
+    labels = chain.from_iterable(rows.T for rows in outputs.labels.values())
+    can_be_compared = (
+        outputs.words.size > 0
+        or any(np.isnan(c).mean() < 0.5 and (c != c[0]).any() for c in columns)
+        or any(np.ptp(_pool_rare(label, slice(None))) > 0 for label in labels)
+    )
+    if (sizes == 1).sum() > runs / 2 or not can_be_compared:
         raise MechanismFailed(
             "mechanism must return outputs that can be compared: hardly two runs gave the same, "
             "and most have a form of their own, so nothing can be said of its privacy"
@@ -331,7 +323,7 @@ def _collect_outputs(
     options = {"rng": rng} if takes_rng(mechanism) else {}
     copies = [make_copier(*named) for named in zip(("dataset", "neighbour"), datasets, strict=True)]
     structures, identities = np.empty((2, 2 * trials), dtype=np.intp)
-    readings, rows = [Reading()] * (2 * trials), [np.empty(0)] * (2 * trials)
+    readings = [Reading()] * (2 * trials)
     known_structures: dict[Hashable, int] = {}
     known_identities: dict[Hashable, int] = {}
     examples: list[object] = []
@@ -345,38 +337,23 @@ def _collect_outputs(
             output = error.with_traceback(None)
             structure = read_exception(output, reading)
         else:
-            structure = _read(output, reading)
-        rows[slot] = _copy_numbers(reading.numbers)
-        reading.numbers = []  # else the arrays of all runs would be held twice
+            structure = read_returned(output, reading)
+        reading.numbers = reading.copy_numbers()
         label = known_structures.setdefault(structure, len(known_structures))
-        whole = (label, rows[slot].tobytes(), *reading.labels, *reading.words)
+        whole = (label, reading.numbers.tobytes(), *reading.labels, *reading.words)
         identity = known_identities.setdefault(whole, len(examples))
         structures[slot], identities[slot] = label, identity
         if identity == len(examples):
-            is_raised = isinstance(output, BaseException)  # some of these cannot be copied
-            examples.append(output if is_raised else copy.deepcopy(output))
+            # Some exceptions cannot be copied.
+            examples.append(output if isinstance(output, BaseException) else copy.deepcopy(output))
     return Outputs(
         structures.reshape(2, -1),
         identities.reshape(2, -1),
-        _stack(structures, rows),
+        _stack(structures, [reading.numbers for reading in readings]),
         _stack(structures, _number_labels([reading.labels for reading in readings])),
         _find_words([reading.words for reading in readings], trials),
         examples,
     )
-
-
-def _read(output: object, reading: Reading) -> Hashable:
-    try:
-        return read_output(output, reading)
-    except RecursionError:
-        raise TypeError(f"mechanism must return {ALLOWED}, got too deep a nest of them") from None
-
-
-def _copy_numbers(numbers: list) -> NDArray:
-    """Return numbers and arrays as one flat array, with bits of its own."""
-    if any(type(part) is np.ndarray for part in numbers):
-        return np.hstack(numbers) if len(numbers) > 1 else numbers[0].copy()
-    return np.array(numbers, dtype=float)
 
 
 def _number_labels(rows: list[list[Hashable]]) -> list[NDArray]:
@@ -387,19 +364,13 @@ def _number_labels(rows: list[list[Hashable]]) -> list[NDArray]:
 
 def _find_words(rows: list[list[Hashable]], trials: int) -> NDArray[np.bool_]:
     """Say which outputs hold the words whose shares differ most in the runs that learn."""
-    if not any(rows):
-        return np.empty((len(rows), 0), dtype=bool)
     learn, _, _ = _split_runs(trials)
-    counts = [Counter(), Counter()]
-    for first, count in zip((0, trials), counts, strict=True):
-        for row in rows[first + learn.start : first + learn.stop]:
-            count.update(set(row))
-    found = counts[0] + counts[1]
-    common = [word for word, times in found.items() if times > 1]
-    common.sort(key=lambda word: -abs(counts[0][word] - counts[1][word]))
+    held = [dict.fromkeys(row) for row in rows]  # no set, whose order differs between processes
+    one, other = (Counter(chain.from_iterable(held[first:][learn])) for first in (0, trials))
+    common = [word for word, times in (one + other).items() if times > 1]
+    common.sort(key=lambda word: -abs(one[word] - other[word]))
     chosen = common[:_COLUMNS]
-    held = [set(row) for row in rows]
-    return np.array([[word in row for word in chosen] for row in held], bool).reshape(len(rows), -1)
+    return np.array([[word in row for word in chosen] for row in held], dtype=bool)
 
 
 def _stack(structures: NDArray, rows: list[NDArray]) -> dict[int, NDArray]:
@@ -433,9 +404,8 @@ def _expect_bounds(ranks: NDArray, cuts: int, tests: int, error: float, delta: f
     """
     runs = ranks.shape[1]
     below = np.array([np.bincount(row, minlength=cuts + 1).cumsum()[:-1] for row in ranks])
-    one, other = np.stack([below, runs - below], axis=1) / runs * tests
-    both = (one, other), (other, one)
-    return np.stack([_log_ratio_bound(*hits, tests, error, delta) for hits in both])
+    hits = np.stack([below, runs - below], axis=1) / runs * tests
+    return _log_ratio_bound(hits, hits[::-1], tests, error, delta)
 
 
 def _rank_outputs(outputs: Outputs) -> Iterator[NDArray]:
@@ -452,46 +422,33 @@ def _rank_outputs(outputs: Outputs) -> Iterator[NDArray]:
     for structure in order[:_STRUCTURES].tolist():
         inside = structures == structure
         if inside[:, learn].any(axis=1).all():
-            yield from _rank_by_columns(outputs, structure, inside, others, learn)
-    yield from _rank_by_words(outputs.words, structures.shape, learn)
-
-
-def _rank_by_words(words: NDArray, shape: tuple[int, int], learn: slice) -> Iterator[NDArray]:
-    """Yield rankings by each word, and by all of them."""
-    likelihood = np.zeros(shape)
-    for held in words.T:
-        cells = held.reshape(shape).astype(np.intp)
-        yield _rank_cells(cells, learn)
-        likelihood += _estimate_log_ratios(cells, learn)[cells]
-    if words.shape[1] > 1:
-        learned = np.zeros(shape, dtype=bool)
-        learned[:, learn] = True
-        cells = _bin_values(likelihood.ravel(), learned.ravel()).reshape(shape)
-        yield cells
-        yield _rank_cells(cells, learn)
+            columns = outputs.numbers.get(structure), outputs.labels.get(structure)
+            yield from _rank_by_columns(*columns, inside, others, learn)
+    everywhere = np.ones(structures.shape, dtype=bool)
+    yield from _rank_by_columns(None, outputs.words.astype(np.intp), everywhere, 0, learn)
 
 
 def _rank_by_columns(
-    outputs: Outputs, structure: int, inside: NDArray, others: NDArray, learn: slice
+    matrix: NDArray | None, labels: NDArray | None, inside: NDArray, others: ArrayLike, learn: slice
 ) -> Iterator[NDArray]:
-    """Yield rankings by each column of one structure, and by learned scores of them all."""
+    """Yield rankings of the outputs inside by each of their columns, and by scores of them all."""
     row, run = np.nonzero(inside)
     learned, first = (learn.start <= run) & (run < learn.stop), row == 0
-    matrix = outputs.numbers.get(structure, np.empty((len(run), 0)))
-    columns = _select_columns(matrix, learned, first)
-    names = _select_labels(outputs.labels.get(structure), learned, first)
+    none = np.empty((len(run), 0), dtype=np.intp)
+    columns = _select_columns(none if matrix is None else matrix, learned, first)
+    names = _select_labels(none if labels is None else labels, learned, first)
     has_several = columns.shape[1] + len(names) > 1
     likelihood = np.zeros(len(learned))
-    for labels in names:
-        cells = _fill_cells(labels, inside, labels.max() + 1)
+    for name in names:
+        cells = _fill_cells(name, inside, name.max() + 1)
         yield _rank_cells(cells, learn)
-        likelihood += _estimate_log_ratios(cells, learn)[labels]
+        likelihood += _estimate_log_ratios(cells, learn)[name]
     for column in columns.T:
         cells = _fill_cells(_bin_values(column, learned), inside, others)
         yield cells
         yield _rank_cells(cells, learn)
         if has_several:
-            repeats = _label_repeats(column, learned)
+            repeats = _pool_rare(column.view(np.uint64), learned)
             yield _rank_cells(_fill_cells(repeats, inside, repeats.max() + 1), learn)
             likelihood += _estimate_log_ratios(cells, learn)[cells[inside]]
     if has_several:
@@ -521,35 +478,23 @@ def _rank_cells(cells: NDArray, learn: slice) -> NDArray:
     return np.unique(_estimate_log_ratios(cells, learn), return_inverse=True)[1][cells]
 
 
-def _select_labels(labels: NDArray | None, learned: NDArray, first: NDArray) -> list[NDArray]:
-    """Return the columns of labels that came twice while learning, the rare labels pooled."""
-    found = []
-    for column in () if labels is None else labels.T:
-        kept, counts = np.unique(column[learned], return_counts=True)
-        kept = kept[counts > 1]
-        if len(kept) > 0 and len(np.unique(column[learned])) > 1:
-            places = np.searchsorted(kept, column).clip(max=len(kept) - 1)
-            found.append(np.where(kept[places] == column, places, len(kept)))
+def _select_labels(labels: NDArray, learned: NDArray, first: NDArray) -> list[NDArray]:
+    """Return the columns of labels that vary, rare ones pooled; of many, those that differ most."""
+    pooled = (_pool_rare(column, learned) for column in labels.T)
+    found = [column for column in pooled if np.ptp(column[learned]) > 0]
     if len(found) > _COLUMNS:
-        gaps = [
-            np.abs(
-                np.subtract(
-                    *(np.bincount(c[learned & s], minlength=c.max() + 1) for s in (first, ~first))
-                )
-            ).max()
-            for c in found
-        ]
+        side = np.where(first[learned], 1, -1)
+        gaps = [np.abs(np.bincount(column[learned], side)).max() for column in found]
         found = [found[place] for place in np.argsort(gaps)[: -_COLUMNS - 1 : -1]]
     return found
 
 
-def _label_repeats(column: NDArray, learned: NDArray) -> NDArray:
-    """Return labels by exact bits for values that came twice while learning; others share one."""
-    bits = column.view(np.uint64)
-    values, counts = np.unique(bits[learned], return_counts=True)
-    values = np.append(values[counts > 1], np.uint64(2**64 - 1))
-    places = np.searchsorted(values, bits)
-    return np.where(values[places] == bits, places, len(values) - 1)
+def _pool_rare(values: NDArray, learned: NDArray | slice) -> NDArray:
+    """Return places for the values that came twice while learning; others share the last one."""
+    known, counts = np.unique(values[learned], return_counts=True)
+    kept = np.append(known[counts > 1], np.iinfo(values.dtype).max)
+    places = np.searchsorted(kept, values)
+    return np.where(kept[places] == values, places, len(kept) - 1)
 
 
 def _bin_values(values: NDArray, learned: NDArray) -> NDArray:
@@ -571,28 +516,23 @@ def _select_columns(matrix: NDArray, learned: NDArray, first: NDArray) -> NDArra
     bits = np.ascontiguousarray(matrix[learned], dtype=float).view(np.uint64)
     columns = matrix[:, (bits != bits[0]).any(axis=0)]
     if columns.shape[1] > _COLUMNS:
-        ones, others = (
-            _scale_columns(columns[learned & side], columns[learned]) for side in (first, ~first)
-        )
-        gaps = np.abs(ones.mean(axis=0) - others.mean(axis=0))
+        scaled, side = _scale_columns(columns[learned], slice(None)), first[learned]
+        gaps = np.abs(scaled[side].mean(axis=0) - scaled[~side].mean(axis=0))
         columns = columns[:, np.sort(np.argsort(-gaps, kind="stable")[:_COLUMNS])]
     return np.asfortranarray(columns, dtype=float)
 
 
-def _scale_columns(values: NDArray, reference: NDArray) -> NDArray:
+def _scale_columns(columns: NDArray, learned: NDArray | slice) -> NDArray:
     """Centre and scale columns by their middle half, so that no outlier or infinity rules them."""
-    values, reference = (
-        np.nan_to_num(given.astype(float), posinf=1e300, neginf=-1e300)
-        for given in (values, reference)
-    )
-    low, middle, high = np.quantile(reference, (0.25, 0.5, 0.75), axis=0)
+    columns = np.nan_to_num(columns.astype(float), posinf=1e300, neginf=-1e300)
+    low, middle, high = np.quantile(columns[learned], (0.25, 0.5, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    return np.clip(values / spread - middle / spread, -100.0, 100.0)
+    return np.clip(columns / spread - middle / spread, -100.0, 100.0)
 
 
 def _score_linearly(columns: NDArray, learned: NDArray, first: NDArray) -> NDArray:
     """Return Fisher's linear discriminant; it sees through noise that coordinates share."""
-    scaled = _scale_columns(columns, columns[learned])
+    scaled = _scale_columns(columns, learned)
     ones, others = scaled[learned & first], scaled[learned & ~first]
     centred = np.vstack([ones - ones.mean(axis=0), others - others.mean(axis=0)])
     spread = centred.T @ centred / len(centred)

@@ -29,6 +29,7 @@ class MechanismFailed(RuntimeError):  # noqa: N818
     """A mechanism gives no output to judge: there is no bound, not even 0."""
 
 
+@dataclasses.dataclass(slots=True)
 class Reading:
     """What one output holds.
 
@@ -36,17 +37,22 @@ class Reading:
     it holds wherever it stands: in a text, among keys, in a set.
     """
 
-    __slots__ = ("labels", "numbers", "words")
+    numbers: list | NDArray = dataclasses.field(default_factory=list)
+    labels: list[Hashable] = dataclasses.field(default_factory=list)
+    words: list[Hashable] = dataclasses.field(default_factory=list)
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.numbers: list = []
-        self.labels: list[Hashable] = []
-        self.words: list[Hashable] = []
+    def copy_numbers(self) -> NDArray:
+        """Return numbers and arrays as one flat array, with bits of its own."""
+        has_arrays = any(type(part) is np.ndarray for part in self.numbers)
+        return np.hstack(self.numbers) if has_arrays else np.array(self.numbers, dtype=float)
 
-    def __bytes__(self) -> bytes:
-        """Return the bits of all numbers."""
-        return b"".join(np.asarray(number).tobytes() for number in self.numbers)
+
+def read_returned(output: object, reading: Reading) -> Hashable:
+    """Read what a mechanism returned, or refuse it where it cannot be read to its end."""
+    try:
+        return read_output(output, reading)
+    except RecursionError:
+        raise TypeError(f"mechanism must return {ALLOWED}, got too deep a nest of them") from None
 
 
 def read_output(output: object, reading: Reading) -> Hashable:
@@ -79,16 +85,11 @@ def read_output(output: object, reading: Reading) -> Hashable:
     if kind is dict:
         return kind, *_read_dict(output, reading)
     if dataclasses.is_dataclass(kind):
-        # By its name, since each run may make a class of its own.
-        fields = read_fields(output).items()
-        return kind.__name__, *[(name, read_output(value, reading)) for name, value in fields]
+        # By its name, since each run may make a class of its own, and with what else it stores.
+        held = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+        held |= getattr(output, "__dict__", {})
+        return kind.__name__, *[(name, read_output(value, reading)) for name, value in held.items()]
     raise TypeError(f"mechanism must return {ALLOWED}, got {kind.__name__}")
-
-
-def read_fields(output: object) -> dict[str, object]:
-    """Return the fields of a dataclass, and what else it stores."""
-    fields = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
-    return fields | getattr(output, "__dict__", {})
 
 
 def read_exception(error: BaseException, reading: Reading) -> Hashable:
@@ -107,23 +108,25 @@ def _read_whole(item: object, words: list | None = None) -> Hashable:
     structure = read_output(item, reading)
     if words is not None:
         words += reading.words
-    return structure, bytes(reading), tuple(reading.labels), frozenset(reading.words)
+    bits = reading.copy_numbers().tobytes()
+    return structure, bits, tuple(reading.labels), frozenset(reading.words)
 
 
 def _read_text(kind: type, text: str, reading: Reading) -> Hashable:
     words = _WORD.findall(text)
     reading.words += words[:_MOST_WORDS]
     reading.numbers += [float(len(text)), float(len(words))]
-    reading.labels.append(text)
-    for place in range(2 * _ENDS):
-        for letter in (place, -1 - place):
-            reading.labels.append(text[letter : letter + 1 or None] if place < len(text) else "")
-    for place in range(_ENDS):
-        for end in (place, -1 - place):
-            word = words[end] if place < len(words) else ""
-            reading.labels += [word, word[:1], word[-1:]]
-            reading.numbers.append(_as_number(word))
+    reading.labels += [text, *_take_ends(text, 2 * _ENDS)]
+    for word in _take_ends(words, _ENDS):
+        reading.labels += [word, word[:1], word[-1:]]
+        reading.numbers.append(_as_number(word))
     return kind
+
+
+def _take_ends(parts: str | list[str], many: int) -> list[str]:
+    """Return as many letters or words from either end, in turn; missing ones are empty."""
+    ends = [end for place in range(many) for end in (place, -1 - place)]
+    return [parts[end] if -len(parts) <= end < len(parts) else "" for end in ends]
 
 
 def _as_number(word: str) -> float:

@@ -74,23 +74,19 @@ def _format_numbers(values: object) -> str:
 def _describe_one_number(outputs: Outputs, inside: NDArray[np.bool_]) -> str | None:
     """Describe an event that depends on one number of the output alone."""
     structures = outputs.structures.ravel()
-    for structure, matrix in outputs.numbers.items():
-        chosen = inside[structures == structure]
-        if (
-            structure in outputs.labels
-            or chosen.all()
-            or chosen.sum() < inside.sum()
-            or matrix.shape[1] > _COLUMNS
-        ):
-            continue
-        columns = np.array(matrix.T, dtype=float, order="C")
-        found = [(number, *_find_ranges(c, chosen)) for number, c in enumerate(columns)]
-        found = [one for one in found if 0 < len(one[2]) <= _FEW]
-        if found:
-            number, values, ranges = min(found, key=lambda one: len(one[2]))
-            which = "the output" if len(columns) == 1 else f"number {number} of the output"
-            return f"{which} is {_name_ranges(values, ranges)}"
-    return None
+    structure, *others = np.unique(structures[inside]).tolist()
+    matrix = outputs.numbers.get(structure, np.empty((0, 0)))
+    if others or structure in outputs.labels or matrix.shape[1] > _COLUMNS:
+        return None
+    columns = np.array(matrix.T, dtype=float, order="C")
+    chosen = inside[structures == structure]
+    found = [(number, *_find_ranges(c, chosen)) for number, c in enumerate(columns)]
+    found = [one for one in found if 0 < len(one[2]) <= _FEW]
+    if not found:
+        return None
+    number, values, ranges = min(found, key=lambda one: len(one[2]))
+    which = "the output" if len(columns) == 1 else f"number {number} of the output"
+    return f"{which} is {_name_ranges(values, ranges)}"
 
 
 def _find_ranges(
