@@ -3,7 +3,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help book test notebooks lint refresh lab full mutants browser pdf zip links assignments FORCE
+.PHONY: help book test notebooks lint refresh lab full mutants browser pdf zip links assignments hashes FORCE
 
 ifdef PY
 PYTHON := $(PY)
@@ -78,11 +78,16 @@ links: $(READY) ## ask every link to another site whether it still answers (need
 assignments: $(READY) ## build what students, nbgrader and Gradescope get of each assignment (NAME=randomized_response: of one)
 	@$(PYTHON) book/_tools/assignments.py $(NAME)
 
+# torch, triton and CUDA are other files on each index: their versions are pinned, and no hash is.
+hashes: ## write .ci/hashes.txt anew after a change of the pins (needs uv and the network)
+	@{ grep -Ev '^(torch==|-e)' requirements.txt; printf '%s\n' filelock networkx sympy; } | UV_CUSTOM_COMPILE_COMMAND="make hashes" uv pip compile --quiet --no-config - \
+		--constraint constraints.txt --universal --python-version 3.11.9 --generate-hashes --no-annotate --output-file .ci/hashes.txt
+
 # An environment made in another folder, or by an interpreter that has gone, is made anew.
 unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURDIR)" ] || echo FORCE)
 
-.venv/.ready: requirements.txt constraints.txt pyproject.toml $(call unfit,.venv)
-	@.ci/venv .venv requirements.txt constraints.txt
+.venv/.ready: requirements.txt constraints.txt .ci/hashes.txt pyproject.toml $(call unfit,.venv)
+	@.ci/venv .venv requirements.txt constraints.txt .ci/hashes.txt
 
 .venv-teach/.ready: requirements-teach.txt constraints.txt pyproject.toml $(call unfit,.venv-teach)
 	@.ci/venv .venv-teach requirements-teach.txt constraints.txt

@@ -34,7 +34,8 @@ def name(requirement):
 
 def pins(file):
     lines = (ROOT / file).read_text().splitlines()
-    return {name(line): line.partition("==")[2] for line in lines if re.match(r"\w", line)}
+    pinned = (line.partition(" ")[0] for line in lines if re.match(r"\w", line))
+    return {name(pin): pin.partition("==")[2] for pin in pinned}
 
 
 def test_everything_that_is_required_is_pinned_and_the_lists_agree():
@@ -45,10 +46,24 @@ def test_everything_that_is_required_is_pinned_and_the_lists_agree():
     assert pins("binder/requirements.txt").keys() <= constrained.keys() | required.keys()
 
 
-def test_everything_below_the_requirements_is_pinned():
+def test_everything_below_the_requirements_is_pinned_and_hashed_but_for_torch():
+    pinned, hashed = pins("constraints.txt") | pins("requirements.txt"), pins(".ci/hashes.txt")
+    assert hashed.items() <= pinned.items()
+    reached = reached_from(pins("requirements.txt"))
+    assert reached - pinned.keys() == set()
+    unhashed = reached - hashed.keys()
+    assert [key for key in unhashed if not re.match("(torch|triton)$|(cuda|nvidia)-", key)] == []
+
+
+def test_what_builds_the_package_is_pinned_as_everywhere():
+    [build] = PYPROJECT["build-system"]["requires"]
+    assert build == f"setuptools=={pins('constraints.txt')['setuptools']}"
+
+
+def reached_from(names):
+    """Return the names, and all that they need on this machine."""
     requirement = pytest.importorskip("packaging.requirements").Requirement
-    pinned = pins("constraints.txt") | pins("requirements.txt")
-    reached, waiting = set(), set(pins("requirements.txt"))
+    reached, waiting = set(), set(names)
     while waiting:
         current = waiting.pop()
         reached.add(current)
@@ -58,7 +73,7 @@ def test_everything_below_the_requirements_is_pinned():
             continue  # only for another platform, or left out in favour of an installed one
         needed = {name(r.name) for r in below if not r.marker or r.marker.evaluate({"extra": ""})}
         waiting |= needed - reached
-    assert reached - pinned.keys() == set()
+    return reached
 
 
 def test_the_pythons_that_make_takes_are_those_that_the_package_allows():
