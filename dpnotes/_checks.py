@@ -25,8 +25,12 @@ _KINDS = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"), (str, "U"), (by
 
 
 def require_kind(name: str, value: object, kind: type | UnionType, allowed: str) -> None:
-    """Refuse a value of another kind; a boolean does not count as a number, unlike in Python."""
-    if not isinstance(value, kind) or (kind in (Real, Integral) and isinstance(value, bool)):
+    """Refuse a value of another kind.
+
+    Booleans are no numbers here, unlike in Python, nor are times, which to numpy are integers.
+    """
+    no_number = kind in (Real, Integral) and isinstance(value, bool | np.timedelta64)
+    if no_number or not isinstance(value, kind):
         raise TypeError(f"{name} must be {allowed}, got {type(value).__name__}")
 
 
@@ -291,7 +295,9 @@ def check_whole_counts(
     """Return counts as `check_counts` checks them, but as integers whose sum fits 64 bits."""
     array = as_array(name, values)
     counts = check_counts(name, array, at_least=at_least, may_be_zero=may_be_zero)
-    if counts.sum() > 2**62:
+    with np.errstate(over="ignore"):
+        total = counts.sum()
+    if total > 2**62:
         raise ValueError(f"{name} must add up to at most 2**62")
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be integers, got {kind_of(array)}")

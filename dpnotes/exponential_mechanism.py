@@ -520,10 +520,10 @@ def _cut_off(answers: list | tuple) -> list | tuple | np.ndarray:
     """Clip integers of any length, because whether one fits 64 bits may depend on the records."""
     try:
         entries = as_objects(answers)
-    except ValueError:
+    except (ValueError, RuntimeError):
         return answers
-    whole = (int, np.integer)
-    if not all(isinstance(v, whole) and not isinstance(v, bool) for v in entries.flat):
+    whole, other = int | np.integer, bool | np.timedelta64
+    if not all(isinstance(v, whole) and not isinstance(v, other) for v in entries.flat):
         return answers
     cut = [min(max(int(v), -_LARGEST_COUNT), _LARGEST_COUNT) for v in entries.flat]
     return np.array(cut, dtype=np.int64).reshape(entries.shape)

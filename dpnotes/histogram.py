@@ -318,7 +318,8 @@ def _count_true(values: Sequence[bool]) -> int:
     """Return how many values are True or 1; each is checked by itself, never in view of others."""
     values = _as_list("values", values)
     for value in values:
-        if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
+        known = isinstance(value, np.bool_ | Integral) and not isinstance(value, np.timedelta64)
+        if not known or value not in (0, 1):
             raise ValueError("values must be True or False, or 1 or 0; a record is not")
     return sum(map(int, values))
 

@@ -245,7 +245,7 @@ def log_score_pmf(n: int, stated_epsilon: float) -> np.ndarray:
     Parameters
     ----------
     n : int
-        The number of labels, at least 1.
+        The number of labels, from 1 to 2**27.
     stated_epsilon : float
         The parameter of the exponential mechanism; the privacy cost is half of it.
 
@@ -265,7 +265,7 @@ def log_score_pmf(n: int, stated_epsilon: float) -> np.ndarray:
     >>> np.exp(log_score_pmf(2, 2 * np.log(3))).round(12)
     array([0.0625, 0.375 , 0.5625])
     """
-    n = check_integer("n", n, low=1)
+    n = check_integer("n", n, low=1, high=2**27)
     half = check_epsilon(stated_epsilon, "stated_epsilon") / 2
     scores = np.arange(1, n + 1, dtype=float)
     steps = np.log((n - scores + 1) / scores) + half

@@ -32,6 +32,8 @@ from dpnotes._checks import (
 )
 from dpnotes._coins import complement, flip, lie_probability
 
+# The most categories in a table of probabilities, and in a list of counts: two gigabytes of each.
+_MOST_ROWS, _MOST_COUNTED = 2**14, 2**28
 # The most people in a shuffle: for given true answers, and for the worst case over all.
 _MOST_SHUFFLED, _MOST_ENUMERATED = 1_000_000, 20_000
 # Reports counted at a time.
@@ -69,7 +71,7 @@ def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
     epsilon : float
         The privacy cost of one report, positive and finite.
     categories : int
-        The number of possible answers k, at least 2.
+        The number of possible answers k, from 2 to 2**14.
 
     Returns
     -------
@@ -83,6 +85,7 @@ def output_distribution(epsilon: float, categories: int = 2) -> np.ndarray:
            [0.25, 0.75]])
     """
     p, q = _probabilities(epsilon, categories)
+    categories = check_integer("categories", categories, low=2, high=_MOST_ROWS)
     distribution = np.full((categories, categories), q)
     np.fill_diagonal(distribution, p)
     return distribution
@@ -150,7 +153,7 @@ def estimate(reports: ArrayLike, epsilon: float, *, categories: int = 2) -> np.n
     epsilon : float
         The privacy cost at which they were drawn.
     categories : int
-        The number of possible answers k.
+        The number of possible answers k, from 2 to 2**28.
 
     Returns
     -------
@@ -182,7 +185,7 @@ def count_reports(reports: ArrayLike, *, categories: int = 2) -> np.ndarray:
     reports : array_like of int in [0, categories), or of bool
         Private reports, as `privatize` draws them.
     categories : int
-        The number of possible answers k.
+        The number of possible answers k, from 2 to 2**28.
 
     Returns
     -------
@@ -198,7 +201,7 @@ def count_reports(reports: ArrayLike, *, categories: int = 2) -> np.ndarray:
     >>> count_reports([0, 2, 2], categories=4)
     array([1, 0, 2, 0])
     """
-    categories = check_integer("categories", categories, low=2, high=2**62)
+    categories = check_integer("categories", categories, low=2, high=_MOST_COUNTED)
     reports = check_categories("reports", reports, categories).ravel()
     if categories == 2:
         ones = np.count_nonzero(reports)

@@ -19,7 +19,14 @@ from kinds import (
 )
 from public import MODULES, callables, short_name
 
-from dpnotes import randomized_response
+from dpnotes import (
+    accounting,
+    exponential_mechanism,
+    histogram,
+    label_privacy,
+    randomized_response,
+    unary_encoding,
+)
 
 NAMES = [
     f"{short_name(module)}.{name}"
@@ -94,3 +101,42 @@ def test_a_message_that_repeats_the_record_would_be_noticed(monkeypatch):
     arguments = {"values": [SECRET], "epsilon": 1.0}
     with pytest.raises(AssertionError):
         assert_refused(randomized_response.privatize, arguments, "values", ValueError)
+
+
+HOUR, NANOSECOND = np.timedelta64(1, "h"), np.timedelta64(1, "ns")
+ITSELF = []
+ITSELF.append(ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("epsilon", lambda: randomized_response.keep_probability(HOUR)),
+        ("epsilon", lambda: randomized_response.keep_probability(NANOSECOND)),
+        ("categories", lambda: randomized_response.keep_probability(1.0, HOUR)),
+        ("rng", lambda: randomized_response.two_coin([True], rng=NANOSECOND)),
+        ("answers", lambda: exponential_mechanism.above_threshold([NANOSECOND, 3], 1, 1.0)),
+        ("values", lambda: histogram.release_count([NANOSECOND, 1], 1.0)),
+        ("answers", lambda: exponential_mechanism.above_threshold(ITSELF, 1, 1.0)),
+        ("answers", lambda: exponential_mechanism.above_threshold_distribution(ITSELF, 1, 1.0)),
+        ("epsilon", lambda: accounting.compose_bounded_range(1e308, 3, 1e-5)),
+        ("categories", lambda: randomized_response.output_distribution(1.0, 10**9)),
+        ("categories", lambda: randomized_response.estimate([0, 1], 1.0, categories=2**53)),
+        ("n", lambda: label_privacy.log_score_pmf(2**53, 1.0)),
+        ("counts", lambda: randomized_response.estimate_counts([1e308] * 2, 1.0)),
+        ("counts", lambda: unary_encoding.simulate_ones([1e308] * 2, 0.5, 0.25)),
+    ],
+)
+def test_odd_input_is_refused_in_words_and_without_a_warning(name, call):
+    with pytest.raises((ValueError, TypeError), match=rf"^{name}\b.* must "):
+        call()
+
+
+@pytest.mark.parametrize("sensitivity", [1e-320, 5e-324])
+def test_losses_near_the_smallest_doubles_cost_nothing(sensitivity):
+    pytest.importorskip("dp_accounting")
+    assert float(accounting.compose_laplace(1.0, 3, 1e-5, sensitivity=sensitivity)) == 0
+
+
+def test_a_range_near_the_largest_double_costs_all_of_it():
+    assert float(accounting.compose_bounded_range(1e308, 1, 1e-5, adaptive=False)) == 1e308

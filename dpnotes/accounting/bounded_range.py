@@ -69,8 +69,11 @@ def compose_bounded_range(
     delta = check_probability("delta", delta)
     if queries == 0:
         return PrivacyCost(0.0, delta)
+    most = check_epsilon(epsilon * queries, "epsilon * queries")
+    if most > 1e300:
+        return PrivacyCost(most, delta)
     composed = _adaptive_range if adaptive else _fixed_range
-    return PrivacyCost(min(epsilon * queries, composed(epsilon, queries, delta)), delta)
+    return PrivacyCost(min(most, composed(epsilon, queries, delta)), delta)
 
 
 @lru_cache(maxsize=1024)
