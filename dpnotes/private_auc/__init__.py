@@ -8,7 +8,7 @@ change only by a bounded factor from one class size to the next. Boyd, Lantz and
 the scale proportional to a *smooth sensitivity* (Nissim, Raskhodnikova and Smith, 2007). Here it
 is, at each class size, close to the smallest that the exact privacy loss between neighbours allows.
 
-`metrics` has the two metrics and their sensitivities, `noise` the three families of noise and their
+`metrics` has the two metrics and their sensitivities, `noise` the four families of noise and their
 scales, `release` the private numbers, and `interval` confidence intervals for the population. A
 release never raises an error or changes its type for something that depends on several records
 together, such as a missing class: it uses a documented value instead.

@@ -267,10 +267,10 @@ def dask_experiment(workers):
 
 
 def _experiment(address, out):
-    from dpnotes.experiments import symmetric_loss
+    from dpnotes.experiments import _run
 
     words = [*_CUT, "--scheduler", address, "--out", str(out)]
-    if symmetric_loss.main(words) != 0:
+    if _run.main("symmetric_loss", words) != 0:
         raise SystemExit("The experiment has failed, and says why above.")
     lines = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     return sum(len(line["runs"]) for line in lines if "runs" in line)
