@@ -113,7 +113,7 @@ ITSELF.append(ITSELF)
     [
         ("epsilon", lambda: randomized_response.keep_probability(HOUR)),
         ("epsilon", lambda: randomized_response.keep_probability(NANOSECOND)),
-        ("categories", lambda: randomized_response.keep_probability(1.0, HOUR)),
+        ("categories", lambda: randomized_response.keep_probability(1.0, np.timedelta64(3, "ns"))),
         ("rng", lambda: randomized_response.two_coin([True], rng=NANOSECOND)),
         ("answers", lambda: exponential_mechanism.above_threshold([NANOSECOND, 3], 1, 1.0)),
         ("values", lambda: histogram.release_count([NANOSECOND, 1], 1.0)),
