@@ -26,6 +26,8 @@ import refresh
 
 FOLDER = refresh.ROOT / "book" / "assignments"
 HIDDEN = "hidden-tests"
+# Folders of a clone with solutions and tests, as in classroom/grade.py.
+SHOWING = (".git", "_build", "book", "build", "data", "tests")
 SOLUTION = re.compile(
     r"^(?P<indent>[ \t]*)# BEGIN SOLUTION\n.*?^[ \t]*# END SOLUTION[ \t]*$", re.M | re.S
 )
@@ -112,8 +114,8 @@ def graded(submission, asked, others=(), **options):
     """Grade one submission, which sees neither the assignments, nor the tests, nor the others."""
     from dpnotes.grading import grade
 
-    here = [refresh.ROOT / folder for folder in (".git", "book", "data", "tests")]
-    return grade(submission, asked, hidden=[*here, *map(Path.absolute, others)], **options)
+    places = [*(refresh.ROOT / folder for folder in SHOWING), *others]
+    return grade(submission, asked, hidden=filter(Path.exists, places), **options)
 
 
 def main(arguments=None):

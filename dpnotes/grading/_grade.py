@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -111,10 +112,10 @@ def grade(
     Raises
     ------
     ValueError
-        If there are no tasks, a parameter is out of range, or a task has too few trials to refute
-        its claim.
+        If there are no tasks, a parameter is out of range, a task has too few trials to refute its
+        claim, or a hidden folder holds Python or numpy.
     FileNotFoundError
-        If the path leads nowhere.
+        If the path leads nowhere, or one that is hidden.
     NotImplementedError
         If you ask for namespaces where bubblewrap is missing or not allowed to make them.
 
@@ -178,9 +179,7 @@ def grade(
         require_kind("tasks", task, Task, "of type Task")
     confidence = check_probability("confidence", confidence)
     check_choice("isolation", isolation, ("best", "namespaces", "process"))
-    hidden = _require_list("hidden", hidden)
-    for place in hidden:
-        require_kind("hidden", place, str | os.PathLike, "a list of paths")
+    hidden = _check_hidden(hidden)
     rng = check_rng(rng)
     share = (1 - confidence) / max(1, sum(task.tests for task in tasks))
     for task in tasks:
@@ -207,6 +206,19 @@ def _check_trials(task: Task, share: float) -> None:
             f"tasks must have trials enough to refute their claim: {task.trials} can show an "
             f"epsilon of {max(0.0, limit):.4g}, and {task.function} claims {task.epsilon:.4g}"
         )
+
+
+def _check_hidden(hidden: Iterable) -> list[str]:
+    """Return what is to be hidden, all of which is there, and without which Python runs."""
+    hidden, needed = _require_list("hidden", hidden), (sys.prefix, np.__file__, os.__file__)
+    for place in hidden:
+        require_kind("hidden", place, str | os.PathLike, "a list of paths")
+        if not os.path.exists(place):
+            raise FileNotFoundError(f"hidden must be a list of paths that exist, got {place}")
+        real = os.path.realpath(place)
+        if any(Path(os.path.realpath(part)).is_relative_to(real) for part in needed):
+            raise ValueError(f"hidden must not hold what Python runs by, but {place} does")
+    return hidden
 
 
 def _read_cells(submission: str | os.PathLike) -> list[str]:

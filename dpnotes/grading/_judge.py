@@ -21,6 +21,7 @@ from dpnotes.grading._task import Runs, Task
 from dpnotes.release import _quote_value
 
 _MOST = 1000  # characters of a sentence that quotes a submission
+_NOISE = 1e-15  # what is left by rounding where a part is 0
 _ROUNDED = 1e-6  # by which stated probabilities may miss their sum
 _LIKELY = 1e-3  # a mistake that fits no worse than this is named
 CAUSES = {
@@ -132,8 +133,12 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
         return type(output) is type(right) and output == right
     if output == right or (output != output and right != right):
         return True
+    if isinstance(right, int):
+        return False
     with suppress(OverflowError):  # an integer that is larger than every float
-        return abs(output - right) <= tolerance * (1 + abs(right))
+        return math.isclose(
+            output, right, rel_tol=tolerance, abs_tol=_NOISE if right else tolerance
+        )
     return False
 
 

@@ -5,6 +5,7 @@ arrays and collections of them, and whatever is something else, or too large, is
 """
 
 import functools
+import glob
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,9 @@ _SERVICES = "/run"
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SystemRoot", "TMPDIR", "TEMP", "TMP")
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _LARGEST = 2**26  # bytes of one answer
-_MOST = 2**28  # bytes of all answers to what was sent together
+_MOST = 2**28  # bytes that all answers to what was sent together may take here
+# What a sign takes beside its own byte: a number, a list, or one of the two ends of a text.
+_WEIGHTS = ((b",", 40), (b"[", 40), (b"{", 40), (b'"', 200))
 _WIDEST = 100  # rows of nothing: an empty array costs no bytes, and as lists it has them all
 _MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _PATIENCE = 60.0  # seconds for the interpreter to start, beside what the submission may take
@@ -78,6 +81,7 @@ class Sandbox:
         # A process that neither reads nor writes keeps these threads waiting, and nobody else.
         self._messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
         for work in (self._talk, self._listen):
             threading.Thread(target=work, daemon=True).start()
         self._setup, self.seconds = setup, _PATIENCE
@@ -90,12 +94,13 @@ class Sandbox:
 
     def send(self, *messages: object) -> None:
         """Send the setup, or calls: (arguments, those by name, seed of a new generator or None)."""
-        self._left = _MOST  # bytes that it may answer
+        self._left = _MOST
         self._messages.put(b"".join(map(pickle.dumps, messages)))
 
     def receive(self) -> tuple[str, list]:
         """Return the next answer as (kind, what it says), which is "late" when no time is left."""
         started = time.monotonic()
+        self._wanted.put(True)
         try:
             line = self._answers.get(timeout=max(0.0, self.seconds))
         except queue.Empty:
@@ -111,6 +116,7 @@ class Sandbox:
         self._process.kill()
         self._process.wait()
         self._messages.put(b"")
+        self._wanted.put(False)
 
     def _talk(self) -> None:
         """Write all messages, up to an empty one."""
@@ -120,11 +126,11 @@ class Sandbox:
                 stream.flush()
 
     def _listen(self) -> None:
-        """Queue all lines, up to the end or too much of them, and an empty one."""
+        """Queue a line whenever one is wanted, up to an empty one, unless it takes too much."""
         with self._process.stdout as stream:
-            while (line := stream.readline(_LARGEST)) and self._left > 0:
-                self._left -= len(line)
-                self._answers.put(line)
+            while line := self._wanted.get() and stream.readline(_LARGEST):
+                self._left -= len(line) + sum(size * line.count(sign) for sign, size in _WEIGHTS)
+                self._answers.put(line if self._left > 0 else b'["large"]')
         self._answers.put(b"")
 
 
@@ -192,15 +198,25 @@ def _has_namespaces() -> bool:
     )
 
 
-def _wrap(task: Task, hidden: Iterable[str], empty: str) -> list[str]:
+def _wrap(task: Task, hidden: Iterable[str]) -> list[str]:
     """Return the command that shows a process something empty in place of what is hidden."""
     blocked = [place for name in task.blocked for place in _find_places(name)]
+    places = [*hidden, _SERVICES, *blocked]
+    places += [file for place in places for file in _find_compiled(place)]
     command = list(_NAMESPACES)
     # A folder after what lies in it.
-    for place in sorted(set(map(os.path.realpath, [*hidden, _SERVICES, *blocked])), reverse=True):
-        if os.path.exists(place):
-            command += ["--ro-bind", empty if os.path.isdir(place) else os.devnull, place]
+    for place in sorted(set(map(os.path.realpath, places)), reverse=True):
+        if os.path.isdir(place):
+            command += ["--tmpfs", place, "--remount-ro", place]
+        elif os.path.exists(place):
+            command += ["--ro-bind", os.devnull, place]
     return command
+
+
+def _find_compiled(place: str) -> list[str]:
+    """Return the files that Python made of a module when it was imported."""
+    folder, name = os.path.split(os.path.splitext(glob.escape(place))[0])
+    return glob.glob(os.path.join(folder, "__pycache__", f"{name}.*.pyc"))
 
 
 def _find_places(name: str) -> list[str]:
@@ -223,8 +239,11 @@ def collect_outputs(
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ONE_THREAD
     inputs = task.inputs
     calls = [(inputs[i], task.arguments, seed if task.uses_rng else None) for i, seed in plan]
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        wrapper = _wrap(task, hidden, scratch) if isolation == "namespaces" else []
+    if isolation == "namespaces":
+        wrapper, folder = _wrap(task, hidden), nullcontext("/")  # what it writes is in memory
+    else:
+        wrapper, folder = [], tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with folder as scratch:
         options = {"cwd": scratch, "env": kept | {"HOME": scratch}}
         with closing(Sandbox(setup, task.seconds, wrapper, **options)) as sandbox:
             sandbox.send(*calls)
@@ -241,13 +260,16 @@ def collect_outputs(
 
 def _describe_fault(task: Task, calls: int, kind: str, said: list[str]) -> str:
     name, words = task.function, " ".join(": ".join(map(str, said[:2])).split())
+    kind_of, *hints = map(str, said or [""])
     faults = {
         "endless": f"Its cells had not ended after {task.seconds:g} seconds",
         "late": f"{name} was still at work after {task.seconds:g} seconds, in which it had to be "
         f"run {calls:,} times",
         "missing": f"There is no function {name}" + (f", because {words}" if words else ""),
         "raised": f"{name} raised {words}",
-        "refused": f"{name} returned a {words}; return numbers, texts, lists or arrays of them",
+        "refused": f"{name} returned a {kind_of}; return numbers, texts, lists or arrays of them"
+        + "".join(f", {hint}" for hint in hints[:1]),
+        "large": f"{name} returned more in {calls:,} runs than can be judged",
     }
     return faults.get(kind, _UNREADABLE.capitalize())
 
@@ -373,6 +395,7 @@ class _Mechanism(Sandbox):
         words = {
             "missing": "mechanism cannot be loaded, ",
             "refused": f"mechanism must return {_CARRIED}, got ",
+            "large": "it returned more than can be judged",
             "late": "it took more than its seconds",
         }
         why = f"{words.get(kind, _UNREADABLE)}{': '.join(said[:2])}"

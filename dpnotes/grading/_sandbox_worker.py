@@ -6,12 +6,14 @@ it writes may come from whatever it runs, so the near end trusts none of it.
 
 import ast
 import codeop
+import ctypes
 import dataclasses
 import json
 import os
 import pickle
 import pkgutil
 import runpy
+import signal
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +22,9 @@ from contextlib import suppress
 import numpy as np
 
 DEEPEST = 30  # lists within lists
+PLAIN = (int, float, str, list, tuple, dict)
+# The system calls that are in no library of Linux, by its processors.
+KEYCTL = {"x86_64": 250, "aarch64": 219}
 
 
 def main() -> None:
@@ -93,7 +98,7 @@ def answer_call(function: Callable, args: tuple, options: dict) -> list:
     try:
         return ["returned", write_output(output)]
     except TypeError as error:
-        return ["refused", str(error)]
+        return ["refused", *map(str, error.args)]
 
 
 def describe_error(error: BaseException) -> list[str]:
@@ -164,11 +169,11 @@ def write_output(output: object, depth: int = 0) -> object:
         fields = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
         return write_output({kind.__name__: fields | getattr(output, "__dict__", {})}, depth)
     if type(kind) is not type:  # a metaclass may say that it equals another type
-        raise TypeError(kind.__name__)
+        raise TypeError(*describe_kind(kind))
     if output is None or kind in (bool, int, float, str):
         return output
     if depth == DEEPEST:
-        raise TypeError(f"nest of more than {DEEPEST} lists")
+        raise TypeError(f"nest of more than {DEEPEST} lists", "none within itself")
     if kind in (list, tuple):
         return [kind.__name__, *[write_output(item, depth + 1) for item in output]]
     if kind is dict:
@@ -181,7 +186,18 @@ def write_output(output: object, depth: int = 0) -> object:
             return ["array", output.shape, output.ravel().tolist()]
         if output.dtype.kind in "biufU":
             return write_output(output.tolist(), depth)
-    raise TypeError(kind.__name__)
+        raise TypeError(f"{kind.__name__} of {output.dtype}")
+    raise TypeError(*describe_kind(kind))
+
+
+def describe_kind(kind: type) -> list[str]:
+    """Return the name of a type that is no output, and what to return instead if that is known."""
+    ways = {"coroutine": "await it", "function": "call it", "generator": "list(...)"}
+    ways |= {"set": "sorted(...)"}
+    way = ways.get(kind.__name__, ".tolist()" if hasattr(kind, "tolist") else "")
+    for base in type.mro(kind):
+        way = next((f"{plain.__name__}(...)" for plain in PLAIN if base is plain), way)
+    return [kind.__name__, *[f"such as by {way}"][: bool(way)]]
 
 
 class Blocked:
@@ -197,12 +213,22 @@ class Blocked:
 
 def limit_resources(limits: dict[str, int]) -> None:
     """Set the limits that the system enforces; Windows has none."""
+    if limits:
+        leave_the_judge()
     with suppress(ModuleNotFoundError):
         import resource
 
         for name, limit in limits.items():
             with suppress(AttributeError, OSError, ValueError):
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+
+
+def leave_the_judge() -> None:
+    """End when the judge ends, and have no keys in common with it, where Linux can do that."""
+    with suppress(AttributeError, KeyError, OSError, TypeError):
+        system = ctypes.CDLL(None)
+        system.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        system.syscall(KEYCTL[os.uname().machine], 1, None)  # KEYCTL_JOIN_SESSION_KEYRING
 
 
 if __name__ == "__main__":

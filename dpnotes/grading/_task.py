@@ -41,7 +41,8 @@ class Task:
     answers : iterable of (arguments, right answer), default ()
         For a function without randomness: tuples of arguments, and what it has to return.
     tolerance : float, default 1e-6
-        How far an answer may be from the right one, absolutely and relatively.
+        How far a float may be from the right answer, relatively, or absolutely if that is 0.0. A
+        right answer that is an integer has to be met exactly.
     pairs : iterable of (data set, neighbour) or (data set, neighbour, words), default ()
         For a mechanism: what the claim calls neighbours, as for `report`.
     data : iterable, default ()

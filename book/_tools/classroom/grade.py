@@ -16,7 +16,8 @@ from nbgrader.api import Gradebook
 COURSE = Path(__file__).resolve().parent
 CLONE = Path(grading.__file__).parents[2]
 # In a clone, the solutions lie beside the course.
-HIDDEN = [COURSE, *(CLONE / folder for folder in (".git", "_build", "book", "data", "tests"))]
+SHOWING = (".git", "_build", "book", "build", "data", "tests")
+HIDDEN = [COURSE, *filter(Path.exists, (CLONE / folder for folder in SHOWING))]
 
 
 def graded(path, tasks):
