@@ -81,7 +81,7 @@ assignments: $(READY) ## build what students, nbgrader and Gradescope get of eac
 # torch, triton and CUDA are other files on each index: their versions are pinned, and no hash is.
 hashes: ## write .ci/hashes.txt anew after a change of the pins (needs uv and the network)
 	@{ grep -Ev '^(torch==|-e)' requirements.txt; printf '%s\n' filelock networkx sympy; } | UV_CUSTOM_COMPILE_COMMAND="make hashes" uv pip compile --quiet --no-config - \
-		--constraint constraints.txt --universal --python-version 3.11.9 --generate-hashes --no-annotate --output-file .ci/hashes.txt
+		--constraint constraints.txt --universal --python-version 3.11 --generate-hashes --no-annotate --output-file .ci/hashes.txt
 
 # An environment made in another folder, or by an interpreter that has gone, is made anew.
 unfit = $(shell [ -x $(1)/bin/python ] && [ "$$(cat $(1)/.ready 2>&1)" = "$(CURDIR)" ] || echo FORCE)
