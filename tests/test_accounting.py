@@ -78,9 +78,10 @@ def test_the_noise_for_a_cost_is_enough_and_hardly_more(cost, start):
                 assert float(cost(noise)) >= epsilon * (1 - tolerance) or float(less) > epsilon
 
 
-def test_behind_a_jump_of_the_cost_the_louder_noise_is_taken():
-    for jump in (0.1234, 0.5, 987.0):
-        noise = calibrate(lambda noise, jump=jump: 2.0 if noise < jump else 0.5, 1.0, 1e-3, 1e3)
+@pytest.mark.parametrize("above", [np.nextafter(1.0, 2.0), 2.0])
+def test_behind_a_jump_of_the_cost_the_louder_noise_is_taken(above):
+    for jump in np.geomspace(0.01, 900.0, 40):
+        noise = calibrate(lambda noise, jump=jump: above if noise < jump else 0.5, 1.0, 1e-3, 1e3)
         assert jump <= noise < jump * (1 + 1e-9)
 
 
