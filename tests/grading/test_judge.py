@@ -176,6 +176,14 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
         ({"a": [1, {"b": np.ones(2)}]}, "{'a': [1, {'b': (1, 1)}]}", "Passed"),
         ({"a": 1}, "{'a': 1, 'b': 2}", "not right"),
         ([[1], [2, 3]], "[[1], [2, 4]]", "not right"),
+        # Relative to what is right, however small; exact where that is a whole number.
+        (1e-8, "0.0", "it is too small"),
+        (1e-8, "1e-8 + 1e-16", "Passed"),
+        (0.0, "1e-7", "Passed"),
+        (10**6, "10**6 + 1", "it is too large"),
+        (9, "9.0", "Passed"),
+        ([[0.5, 1e-17]], "[[.5, 0]]", "Passed"),
+        (np.inf, "5.0", "not right"),
     ],
 )
 def test_an_answer_is_right_part_by_part_or_wrong_for_a_reason(right, given, words):
