@@ -148,11 +148,15 @@ def grade(
     probability of at most 1 - confidence, if its runs are independent of each other.
 
     *What stops whom.* In the namespaces that bubblewrap makes, a submission has no network, sees no
-    other process, writes only to a folder that vanishes, does not see what is hidden, and has no
-    rights to undo that. Its time, its processor time and the memory of each process are limited. On
-    macOS, and wherever bubblewrap does not work, it is a process with limits that has your rights:
-    it can read and write files, use the network and import what it finds on the disk. On Windows
-    only its time is limited. Nothing stops it from reading what is not hidden, from attacking the
+    other process and no device, shares no key of the kernel, writes only to a folder that vanishes,
+    does not see what is hidden nor what Python compiled of it, has no rights to undo that, and ends
+    with the process that grades, however that ends. Its time, its processor time and the memory of
+    each process are limited. On macOS, and wherever bubblewrap does not work, it is a process with
+    limits that has your rights: it can read and write files, use the network, import what it finds
+    on the disk and leave processes behind; where the process that grades is killed, its folder
+    stays. On Windows only its time is limited. What all answers of a task may take together is
+    limited everywhere: some 4 million numbers, or 300,000 texts. Nothing stops it from reading what
+    is not hidden or a copy of what is, from attacking the
     kernel, from filling the machine with processes until its time is over, from knowing that it is
     graded and on which data (it then has to be right on all of them), or from being somebody else's
     work. A fault stays unseen if it needs other data sets than those of the task, or hides in
@@ -179,7 +183,8 @@ def grade(
         require_kind("tasks", task, Task, "of type Task")
     confidence = check_probability("confidence", confidence)
     check_choice("isolation", isolation, ("best", "namespaces", "process"))
-    hidden = _check_hidden(hidden)
+    hidden = _require_list("hidden", hidden)
+    _check_hidden(hidden)
     rng = check_rng(rng)
     share = (1 - confidence) / max(1, sum(task.tests for task in tasks))
     for task in tasks:
@@ -208,17 +213,15 @@ def _check_trials(task: Task, share: float) -> None:
         )
 
 
-def _check_hidden(hidden: Iterable) -> list[str]:
-    """Return what is to be hidden, all of which is there, and without which Python runs."""
-    hidden, needed = _require_list("hidden", hidden), (sys.prefix, np.__file__, os.__file__)
+def _check_hidden(hidden: list) -> None:
+    needed = [Path(place).resolve() for place in (sys.prefix, np.__file__, os.__file__)]
     for place in hidden:
         require_kind("hidden", place, str | os.PathLike, "a list of paths")
-        if not os.path.exists(place):
+        real = Path(place).resolve()
+        if not real.exists():
             raise FileNotFoundError(f"hidden must be a list of paths that exist, got {place}")
-        real = os.path.realpath(place)
-        if any(Path(os.path.realpath(part)).is_relative_to(real) for part in needed):
+        if any(part.is_relative_to(real) for part in needed):
             raise ValueError(f"hidden must not hold what Python runs by, but {place} does")
-    return hidden
 
 
 def _read_cells(submission: str | os.PathLike) -> list[str]:

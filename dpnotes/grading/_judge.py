@@ -133,11 +133,10 @@ def _is_answer(output: object, right: object, tolerance: float) -> bool:
         return type(output) is type(right) and output == right
     if output == right or (output != output and right != right):
         return True
-    if isinstance(right, int):
-        return False
+    near = _NOISE if right else tolerance
     with suppress(OverflowError):  # an integer that is larger than every float
-        return math.isclose(
-            output, right, rel_tol=tolerance, abs_tol=_NOISE if right else tolerance
+        return isinstance(right, float) and math.isclose(
+            output, right, rel_tol=tolerance, abs_tol=near
         )
     return False
 
@@ -227,14 +226,12 @@ def check_privacy(task: Task, runs: Runs, share: float, rng: np.random.Generator
         stored = [list(map(by_value, outputs)) for outputs in stored]
     # Shuffled, so that no order of the runs decides which of them choose the event.
     shuffled = [cycle([outputs[i] for i in rng.permutation(len(outputs))]) for outputs in stored]
+    pairs = zip(task.places, task.pairs, strict=True)
     try:
         found = report(
             lambda place: next(shuffled[place]),
             task.epsilon,
-            [
-                (*places, pair.difference)
-                for places, pair in zip(task.places, task.pairs, strict=True)
-            ],
+            [(*places, pair.difference) for places, pair in pairs],
             trials=task.trials,
             delta=task.delta,
             confidence=1 - share * len(task.pairs),

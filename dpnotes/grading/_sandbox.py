@@ -44,7 +44,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 _LARGEST = 2**26  # bytes of one answer
 _MOST = 2**28  # bytes that all answers to what was sent together may take here
 # What a sign takes beside its own byte: a number, a list, or one of the two ends of a text.
-_WEIGHTS = ((b",", 40), (b"[", 40), (b"{", 40), (b'"', 200))
+_WEIGHTS = ((b",", 40), (b"[", 40), (b"{", 40), (b'"', 400))
 _WIDEST = 100  # rows of nothing: an empty array costs no bytes, and as lists it has them all
 _MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _PATIENCE = 60.0  # seconds for the interpreter to start, beside what the submission may take
@@ -260,15 +260,13 @@ def collect_outputs(
 
 def _describe_fault(task: Task, calls: int, kind: str, said: list[str]) -> str:
     name, words = task.function, " ".join(": ".join(map(str, said[:2])).split())
-    kind_of, *hints = map(str, said or [""])
     faults = {
         "endless": f"Its cells had not ended after {task.seconds:g} seconds",
         "late": f"{name} was still at work after {task.seconds:g} seconds, in which it had to be "
         f"run {calls:,} times",
         "missing": f"There is no function {name}" + (f", because {words}" if words else ""),
         "raised": f"{name} raised {words}",
-        "refused": f"{name} returned a {kind_of}; return numbers, texts, lists or arrays of them"
-        + "".join(f", {hint}" for hint in hints[:1]),
+        "refused": f"{name} returned a {words}; return numbers, texts, lists or arrays of them",
         "large": f"{name} returned more in {calls:,} runs than can be judged",
     }
     return faults.get(kind, _UNREADABLE.capitalize())

@@ -23,6 +23,7 @@ import numpy as np
 
 DEEPEST = 30  # lists within lists
 PLAIN = (int, float, str, list, tuple, dict)
+MENDS = {"coroutine": "await it", "function": "call it", "set": "sort it"}
 # The system calls that are in no library of Linux, by its processors.
 KEYCTL = {"x86_64": 250, "aarch64": 219}
 
@@ -34,7 +35,8 @@ def main() -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     setup = pickle.load(calls)
-    limit_resources(setup.get("limits", {}))
+    if "limits" in setup:
+        shut_in(setup["limits"])
     for answer in answer_setup(setup, iter(lambda: pickle.load(calls), None)):
         answers.write(answer + b"\n")
         answers.flush()
@@ -98,7 +100,7 @@ def answer_call(function: Callable, args: tuple, options: dict) -> list:
     try:
         return ["returned", write_output(output)]
     except TypeError as error:
-        return ["refused", *map(str, error.args)]
+        return ["refused", str(error)]
 
 
 def describe_error(error: BaseException) -> list[str]:
@@ -169,11 +171,11 @@ def write_output(output: object, depth: int = 0) -> object:
         fields = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
         return write_output({kind.__name__: fields | getattr(output, "__dict__", {})}, depth)
     if type(kind) is not type:  # a metaclass may say that it equals another type
-        raise TypeError(*describe_kind(kind))
+        raise TypeError(describe_kind(kind))
     if output is None or kind in (bool, int, float, str):
         return output
     if depth == DEEPEST:
-        raise TypeError(f"nest of more than {DEEPEST} lists", "none within itself")
+        raise TypeError(f"nest of more than {DEEPEST} lists, or of one within itself")
     if kind in (list, tuple):
         return [kind.__name__, *[write_output(item, depth + 1) for item in output]]
     if kind is dict:
@@ -187,17 +189,14 @@ def write_output(output: object, depth: int = 0) -> object:
         if output.dtype.kind in "biufU":
             return write_output(output.tolist(), depth)
         raise TypeError(f"{kind.__name__} of {output.dtype}")
-    raise TypeError(*describe_kind(kind))
+    raise TypeError(describe_kind(kind))
 
 
-def describe_kind(kind: type) -> list[str]:
-    """Return the name of a type that is no output, and what to return instead if that is known."""
-    ways = {"coroutine": "await it", "function": "call it", "generator": "list(...)"}
-    ways |= {"set": "sorted(...)"}
-    way = ways.get(kind.__name__, ".tolist()" if hasattr(kind, "tolist") else "")
-    for base in type.mro(kind):
-        way = next((f"{plain.__name__}(...)" for plain in PLAIN if base is plain), way)
-    return [kind.__name__, *[f"such as by {way}"][: bool(way)]]
+def describe_kind(kind: type) -> str:
+    """Return the name of a type that is no output, and what to do with it if that is known."""
+    ways = [f"take {plain.__name__}(...)" for plain in PLAIN if issubclass(kind, plain)]
+    ways += [MENDS.get(kind.__name__, "take .tolist()" if hasattr(kind, "tolist") else "")]
+    return f"{kind.__name__} ({ways[0]})" if ways[0] else kind.__name__
 
 
 class Blocked:
@@ -211,20 +210,17 @@ class Blocked:
             raise ModuleNotFoundError(f"{name} is blocked in this task", name=name)
 
 
-def limit_resources(limits: dict[str, int]) -> None:
-    """Set the limits that the system enforces; Windows has none."""
-    if limits:
-        leave_the_judge()
+def shut_in(limits: dict[str, int]) -> None:
+    """Set the limits that the system enforces, end with the judge and share no keys with it.
+
+    Windows can do none of this, and only Linux all.
+    """
     with suppress(ModuleNotFoundError):
         import resource
 
         for name, limit in limits.items():
             with suppress(AttributeError, OSError, ValueError):
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
-
-
-def leave_the_judge() -> None:
-    """End when the judge ends, and have no keys in common with it, where Linux can do that."""
     with suppress(AttributeError, KeyError, OSError, TypeError):
         system = ctypes.CDLL(None)
         system.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -148,14 +148,13 @@ class Task:
         for name in ("arguments", "mistakes", "causes"):
             kept[name] = _check_mapping(name, getattr(self, name))
         for name in ("distribution", "statistic", "loss"):
-            if getattr(self, name) is not None and not callable(getattr(self, name)):
-                raise TypeError(f"{name} must be callable or None")
-        if not all(map(callable, kept["mistakes"].values())):
-            raise TypeError("mistakes must map sentences to functions")
+            require_kind(name, getattr(self, name), Callable | None, "callable or None")
+        for mistake in kept["mistakes"].values():
+            require_kind("mistakes", mistake, Callable, "a mapping of sentences to functions")
         for check in kept["causes"]:
             check_choice("causes", check, CHECKS)
-        if not (self.shape is None or callable(self.shape) or type(self.shape) is tuple):
-            raise TypeError("shape must be a tuple, a function of the data set or None")
+        allowed = "a tuple, a function of the data set or None"
+        require_kind("shape", self.shape, tuple | Callable | None, allowed)
         self.__dict__.update(kept)
         if bool(self.answers) == bool(self.pairs or self.data):
             raise ValueError("a task must have answers, or pairs and data sets to run on")
@@ -234,8 +233,9 @@ def _check_names(name: str, values: list) -> list[str]:
 
 
 def _check_mapping(name: str, value: Mapping) -> dict:
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise TypeError(f"{name} must be a mapping of texts, got {type(value).__name__}")
+    require_kind(name, value, Mapping, "a mapping of texts")
+    for key in value:
+        require_kind(name, key, str, "a mapping of texts")
     return dict(value)
 
 

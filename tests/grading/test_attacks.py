@@ -221,11 +221,11 @@ ITSELF.append(ITSELF)
     [
         (np.array([1j]), "ndarray of complex128"),
         (np.array(["2026"], "M8[Y]"), "ndarray of datetime64[Y]"),
-        (Counter("a"), "by dict(...)"),
-        (Level.LOW, "by int(...)"),
-        (type("Series", (), {"tolist": list})(), "by .tolist()"),
-        (wait, "call"),
-        (ITSELF, "none within itself"),
+        (Counter("a"), "Counter (take dict(...))"),
+        (Level.LOW, "Level (take int(...))"),
+        (type("Series", (), {"tolist": list})(), "Series (take .tolist())"),
+        (wait, "function (call it)"),
+        (ITSELF, "lists, or of one within itself"),
     ],
 )
 def test_what_cannot_be_judged_is_named_with_what_mends_it(output, words):

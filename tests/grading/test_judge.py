@@ -97,7 +97,7 @@ def test_a_right_answer_has_its_points():
         ("return 2 if rng.random() < 0.1 else int(rng.random() < 0.5)", "distribution", "was 2"),
         ("return 1 / 0", "run", "answer raised ZeroDivisionError: division by zero."),
         ("return [truth] * 10**9", "run", "MemoryError"),
-        ("return lambda: truth", "run", "answer returned a function; return numbers"),
+        ("return lambda: truth", "run", "answer returned a function (call it); return numbers"),
         ("return truth +", "run", "There is no function answer, because SyntaxError"),
     ],
 )

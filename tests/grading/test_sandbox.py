@@ -116,7 +116,9 @@ def test_an_attack_gains_nothing(attack, isolation, tmp_path, monkeypatch):
     began = time.monotonic()
     found = verdict(source, answer_task(seconds=20), isolation)
     assert (found.points, found.check in ("run", "rng", "privacy", "distribution")) == (0, True)
-    assert ("a Truth; return numbers" in found.sentence) is (attack == "lies by a subclass")
+    assert ("a Truth (take int(...)); return numbers" in found.sentence) is (
+        attack == "lies by a subclass"
+    )
     assert time.monotonic() - began < 90
     assert not list(tmp_path.iterdir())
     # The judge is what it was.
@@ -244,8 +246,11 @@ def test_the_solution_cannot_be_imported_where_it_is_blocked(isolation):
     [
         ("np.zeros((10**8, 0))", "Its process ended, or said what cannot be read."),
         ("[1j]", "answer returned a complex; return numbers, texts, lists or arrays of them."),
-        ("deep", "answer returned a nest of more than 30 lists; return numbers, "),
-        ("endless", "answer returned a nest of more than 30 lists; return numbers, "),
+        ("deep", "answer returned a nest of more than 30 lists, or of one within itself; return"),
+        (
+            "endless",
+            "answer returned a nest of more than 30 lists, or of one within itself; return",
+        ),
     ],
 )
 def test_what_cannot_be_judged_is_no_output(made, words):
@@ -551,7 +556,7 @@ def test_keys_that_were_made_to_have_one_hash_are_refused():
     [np.zeros(1, "i4, f8"), np.ma.array([1.0]), [object()], {1}, 1j, CallsItselfText("a")],
 )
 def test_what_cannot_leave_a_process_is_refused_by_name(output):
-    with pytest.raises(TypeError, match=r"^\W*(ndarray of|MaskedArray|object|set|complex|Calls)"):
+    with pytest.raises(TypeError, match=r"^(ndarray of|MaskedArray|object|set|complex|Calls)"):
         write_output(output)
 
 
