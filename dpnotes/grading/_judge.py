@@ -147,10 +147,9 @@ def _is_number(value: object) -> bool:
 
 def _as_array(output: object) -> NDArray | None:
     """Return an output as an array, if it is one: lists of several lengths are none."""
-    try:
+    with suppress(ValueError):
         return np.asarray(output)
-    except ValueError:
-        return None
+    return None
 
 
 def _describe_error(output: object, right: object) -> str:

@@ -101,10 +101,9 @@ class Sandbox:
         """Return the next answer as (kind, what it says), which is "late" when no time is left."""
         started = time.monotonic()
         self._wanted.put(True)
-        try:
+        line = b'["late"]'
+        with suppress(queue.Empty):
             line = self._answers.get(timeout=max(0.0, self.seconds))
-        except queue.Empty:
-            line = b'["late"]'
         self.seconds -= time.monotonic() - started
         return read_answer(line)
 
@@ -139,14 +138,12 @@ def read_answer(line: bytes) -> tuple[str, list]:
 
     What cannot be read is an end.
     """
-    try:
+    with suppress(ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError):
         kind, *said = json.loads(line)
         if kind == "returned":
             return kind, [build_output(*said)]
         if all(type(word) is str for word in (kind, *said)):
             return kind, said
-    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
-        pass
     return "ended", []
 
 
