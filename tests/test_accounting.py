@@ -197,6 +197,11 @@ def test_hardly_any_noise_costs_a_bound_and_is_no_error():
     assert float(compose_laplace(1e-300, 5, 1e-5)) == pytest.approx(5e300)
 
 
+@pytest.mark.parametrize(("mu", "delta"), [(1e-9, 0.5), (0.01, 0.1)])
+def test_noise_whose_delta_is_enough_by_itself_costs_exactly_nothing(mu, delta):
+    assert float(gaussian_cost(mu, delta)) == 0
+
+
 def test_the_costs_of_hardly_any_noise_meet_those_of_a_little_more():
     for below in (gaussian_cost(0.999999e8, 1e-5), epsilon_from_zcdp(0.999999e16, 1e-5)):
         assert math.isfinite(float(below))

@@ -599,3 +599,9 @@ def test_each_of_several_rows_is_drawn_from_by_its_own_weights():
         weights = np.full((40, size), 1e-300)
         weights[np.arange(40), places] = 1.0
         np.testing.assert_array_equal(draw_index(weights, 40, np.random.default_rng(1)), places)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 5.0], [5.0, 1.0]])
+def test_one_row_is_drawn_from_by_its_weights(weights):
+    drawn = draw_index(np.array(weights), 4_000, np.random.default_rng(2))
+    assert counts_fit(np.bincount(drawn), np.array(weights) / sum(weights))

@@ -496,6 +496,10 @@ def test_results_are_read_by_name_and_never_by_path(cache):
     (datasets._SHIPPED / "results").mkdir(parents=True)
     (datasets._SHIPPED / "results" / "losses.json").write_text('{"seeds": [0, 1]}')
     assert datasets.load_results("losses") == {"seeds": [0, 1]}
+    lines = '{"seed": 1}\n{"experiment": "runs", "unit": {"size": 2}, "gain": 3, "records": [4]}\n'
+    (datasets._SHIPPED / "results" / "runs.jsonl").write_text(lines)
+    units = [{"size": 2, "gain": 3}]
+    assert datasets.load_results("runs") == {"seed": 1, "units": units, "records": [4]}
     with pytest.raises(
         datasets.DatasetUnavailable, match=r"python -m dpnotes\.experiments\.teachers"
     ):

@@ -505,6 +505,24 @@ def test_a_newton_step_is_the_one_of_the_true_curvature(kind, monkeypatch):
     np.testing.assert_allclose(problem.newton(gradient, curvature), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("longest", [0.5, 2.0])
+def test_the_step_of_gradient_descent_fits_the_largest_curvature(longest):
+    # Two of three classes at one half each, or a score of 0, bend most.
+    rows, strength = np.full((5, 1), longest), 0.05
+    binary = solver.Binary(rows, np.ones(5), strength, longest)
+    softmax = solver.Softmax(rows, np.eye(3)[[0, 0, 0, 1, 2]], strength, longest)
+    for problem, point in ((binary, [0.0]), (softmax, [0.0, 0.0, -1e3])):
+        point, nudges = np.array(point), 1e-5 * np.eye(len(point))
+        ahead, behind = ([problem.slope(point + s * h)[0] for h in nudges] for s in (1, -1))
+        curvature = np.linalg.eigvalsh(np.subtract(ahead, behind) / 2e-5).max()
+        assert problem.smoothness == pytest.approx(curvature, rel=1e-6)
+
+
+def test_the_least_tolerance_has_room_for_the_rounding_of_every_draw():
+    room = 8 * np.finfo(float).eps * 2.0 * 10**6
+    assert room < solver.least_tolerance(2.0, 0.05, (10, 3), 10**6) < 1.01 * room
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_fit_gets_there_without_conjugate_gradients_and_without_newton(classes, monkeypatch):
     rng = np.random.default_rng(11)

@@ -221,6 +221,7 @@ def test_utilities_may_be_of_any_type_of_number(dtype):
     distribution = output_distribution([0, 1, 1, 0], 1.0)
     np.testing.assert_array_equal(output_distribution(utilities, 1.0), distribution)
     np.testing.assert_array_equal(output_distribution(pd.Series(utilities), 1.0), distribution)
+    np.testing.assert_array_equal(output_distribution([False, True, 1, 0.0], 1.0), distribution)
 
 
 # Permute-and-flip.
@@ -571,6 +572,10 @@ def test_the_largest_counts_neither_wrap_around_nor_raise():
     assert above_threshold([2**53], -(2**53), 3e-12, rng=17) == 0
     found = above_threshold_distribution(np.array([[2**60, 2**61]]), 2**53, 1.0)
     np.testing.assert_allclose(found, above_threshold_distribution([[0, 0]], 0, 1.0))
+
+
+def test_the_largest_epsilon_compares_without_noise():
+    assert above_threshold_distribution([3, 7], 5, 1e308).tolist() == [0, 1, 0]
 
 
 def test_a_far_answer_has_a_chance_that_is_small_and_not_0():

@@ -402,10 +402,10 @@ def sum_of_ratios(n, low, high, p):
 @pytest.mark.parametrize("n", [10**4, 10**9, 2**53])
 @pytest.mark.parametrize("p", [0.01, 0.5])
 def test_narrow_ranges_have_the_stated_digits(n, p):
-    for z in (-9, 0, 20):
-        low = standard_deviations_out(n, p, z)
-        exact = sum_of_ratios(n, low, low + 500, p)
-        found = truncated_binomial(n, low, low + 500, p)
+    for z, before, after in ((-9, 0, 500), (0, 1, 0), (20, 0, 500)):
+        count = standard_deviations_out(n, p, z)
+        exact = sum_of_ratios(n, count - before, count + after, p)
+        found = truncated_binomial(n, count - before, count + after, p)
         assert found == pytest.approx(exact, rel=stated_error(n), abs=0)
 
 

@@ -433,6 +433,13 @@ def test_no_valid_record_makes_a_path_that_is_not_finite(size, extreme):
         assert not math.isnan(log_density(model.path[:3], rows, [0, 1] * 6, **settings))
 
 
+def test_a_feature_may_be_a_boolean_among_numbers():
+    mixed, numbers = (
+        log_density([[0.0], [0.3]], [[first], [0.5]], [0, 1], **SETTINGS) for first in (True, 1.0)
+    )
+    assert mixed == numbers
+
+
 def test_a_cost_of_nothing_is_stated_as_more_than_nothing():
     model = fit([[1.0]], [1], noise=1e6, rate=1e-9, steps=1, delta=0.5, rng=0)
     assert 0 < model.epsilon < 1e-3

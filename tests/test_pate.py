@@ -879,8 +879,8 @@ def test_no_query_costs_nothing():
         assert (cost.epsilon, cost.answered, float(ask.cost(0, 1e-5))) == (0, 0, 0)
     assert pate.lnmax_error_probability(none, 0.05).shape == (0,)
     assert pate.gnmax_log_error_probability(none, 40, method="exact").shape == (0,)
-    for votes, distances in ((none, 5), ([9, 1], 0)):
-        nothing = [0] * distances
+    for votes, distances in ((none, 5), (none, None), ([9, 1], 0)):
+        nothing = [0] * (distances or 0)
         found = pate.gnmax_local_sensitivity(votes, 40, 2, distances=distances)
         assert found.tolist() == nothing
         found = pate.threshold_local_sensitivity(votes, 2, 40, 2, distances=distances)
@@ -1053,6 +1053,10 @@ def test_for_tiny_noise_a_teacher_can_change_the_cost_too(votes, sigma, order):
 def test_conditions_are_checked_however_far_out_the_data_begin_to_help(teachers, sigma, order):
     assert pate.gnmax_rdp([teachers, 0], sigma, order) < order / sigma**2
     assert release.gnmax_sensitivity_conditions(sigma, order, 2) == (True, False)
+
+
+def test_the_conditions_hold_where_the_data_never_help():
+    assert release.gnmax_sensitivity_conditions(1e-9, 1e12, 2) == (True, True)
 
 
 def test_where_the_conditions_fail_a_teacher_can_change_more():
