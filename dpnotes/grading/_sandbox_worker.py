@@ -24,6 +24,8 @@ import numpy as np
 DEEPEST = 30  # lists within lists
 PLAIN = (int, float, str, list, tuple, dict)
 MENDS = {"coroutine": "await it", "function": "call it", "set": "sort it"}
+WAYS = {"tolist": ".tolist()", "to_numpy": ".to_numpy()", "__iter__": "list(...)"}
+WAYS |= {"__float__": "float(...)"}
 # The system calls that are in no library of Linux, by its processors.
 KEYCTL = {"x86_64": 250, "aarch64": 219}
 
@@ -188,15 +190,17 @@ def write_output(output: object, depth: int = 0) -> object:
             return ["array", output.shape, output.ravel().tolist()]
         if output.dtype.kind in "biufU":
             return write_output(output.tolist(), depth)
-        raise TypeError(f"{kind.__name__} of {output.dtype}")
+        way = " (take .tolist())" if output.dtype.kind == "O" else ""
+        raise TypeError(f"{kind.__name__} of {output.dtype}{way}")
     raise TypeError(describe_kind(kind))
 
 
 def describe_kind(kind: type) -> str:
     """Return the name of a type that is no output, and what to do with it if that is known."""
     ways = [f"take {plain.__name__}(...)" for plain in PLAIN if issubclass(kind, plain)]
-    ways += [MENDS.get(kind.__name__, "take .tolist()" if hasattr(kind, "tolist") else "")]
-    return f"{kind.__name__} ({ways[0]})" if ways[0] else kind.__name__
+    ways += [MENDS[name] for name in [kind.__name__] if name in MENDS]
+    ways += [f"take {way}" for name, way in WAYS.items() if hasattr(kind, name)]
+    return f"{kind.__name__} ({ways[0]})" if ways else kind.__name__
 
 
 class Blocked:

@@ -13,10 +13,12 @@ import time
 from collections import Counter
 from contextlib import suppress
 from enum import IntEnum
+from fractions import Fraction
 from pathlib import Path
 
 import grading
 import numpy as np
+import pandas as pd
 import pytest
 from test_judge import number_task, verdict
 from test_sandbox import ISOLATIONS, NAMESPACES, ROOT, SHOUT, look
@@ -221,9 +223,13 @@ ITSELF.append(ITSELF)
     [
         (np.array([1j]), "ndarray of complex128"),
         (np.array(["2026"], "M8[Y]"), "ndarray of datetime64[Y]"),
+        (np.array([1, None]), "ndarray of object (take .tolist())"),
+        (Fraction(1, 2), "Fraction (take float(...))"),
+        (map(int, "12"), "map (take list(...))"),
         (Counter("a"), "Counter (take dict(...))"),
         (Level.LOW, "Level (take int(...))"),
-        (type("Series", (), {"tolist": list})(), "Series (take .tolist())"),
+        (pd.Series([1]), "Series (take .tolist())"),
+        (pd.DataFrame([1]), "DataFrame (take .to_numpy())"),
         (wait, "function (call it)"),
         (ITSELF, "lists, or of one within itself"),
     ],
