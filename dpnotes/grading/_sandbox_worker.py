@@ -114,7 +114,10 @@ def describe_error(error: BaseException) -> list[str]:
 
 
 def load_submission(cells: list[str], name: str) -> tuple[Callable | None, list[str]]:
-    """Run all cells, and return the function of that name, or else the first fault."""
+    """Run all cells, and return the function of that name, or else a fault.
+
+    It is the first in a cell that defines the function, or the first of all.
+    """
     submission = types.ModuleType("submission")
     sys.modules["submission"] = submission
     compiled, faults = codeop.Compile(), []  # it remembers imports from `__future__`
@@ -125,9 +128,11 @@ def load_submission(cells: list[str], name: str) -> tuple[Callable | None, list[
                 code = compiled(part, f"<submission, part {number}>", "exec")
                 exec(code, submission.__dict__)
             except BaseException as error:  # one that fails does not stop the next
-                faults.append(describe_error(error))
+                faults.append((f"def {name}(" in cell, describe_error(error)))
     function = getattr(submission, name, None)
-    return (function, []) if callable(function) else (None, [*faults, []][0])
+    if callable(function):
+        return function, []
+    return None, max(faults, key=lambda fault: fault[0], default=(False, []))[1]
 
 
 def split_cell(cell: str) -> list[ast.Module | str]:

@@ -500,6 +500,16 @@ def test_a_notebook_is_graded_cell_by_cell(tmp_path):
         grade(tmp_path / "none.py", [number_task()])
 
 
+def test_a_function_is_missing_because_of_its_own_cell(tmp_path):
+    sources = ["print(unknown)", "def answer_old(x:", "def answer(x):\n  return 2 x", "answer(3)"]
+    cells = [{"cell_type": "code", "source": source} for source in sources]
+    path = tmp_path / "submission.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    sentence = "There is no function answer, because SyntaxError: invalid"
+    assert verdict(path, number_task()).sentence.startswith(sentence)
+    assert "NameError: name 'unknown'" in verdict(path, number_task(function="other")).sentence
+
+
 @pytest.mark.parametrize("content", ["", "<!DOCTYPE html><html>", '{"worksheets": []}', "\x89PNG"])
 def test_a_file_that_is_no_notebook_is_quoted(tmp_path, content):
     path = tmp_path / "mine.ipynb"
