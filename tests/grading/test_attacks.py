@@ -23,6 +23,7 @@ import pytest
 from test_judge import number_task, verdict
 from test_sandbox import ISOLATIONS, NAMESPACES, ROOT, SHOUT, look
 
+from dpnotes.audit import MechanismFailed
 from dpnotes.grading import grade, in_a_process
 from dpnotes.grading._sandbox_worker import write_output
 
@@ -115,7 +116,8 @@ def test_a_mechanism_is_heard_once_a_call(tmp_path):
     (tmp_path / "floods.py").write_text(FLOODS)
     sizes = []
     with in_a_process(f"{tmp_path / 'floods.py'}:mechanism") as mechanism:
-        mechanism(0)
+        with suppress(MechanismFailed):  # the flood may tear its answer
+            mechanism(0)
         for _ in range(2):
             sizes.append(int(Path("/proc/self/statm").read_text().split()[1]))
             time.sleep(3)
