@@ -11,7 +11,8 @@ FOLDER/SUITE.json holds the matrix.
 
 With --paired there are no planted bugs. The tests here stop at the first that notices a change;
 where none does, the tests of another checkout are run with the package of this one, and the exit
-status is 1 if they notice it.
+status is 1 if they notice it. What came of it is `paired` in `data/results/mutations.json`: a test
+added afterwards notices `noticed_since`, and each other survivor has its reason.
 """
 
 import argparse
