@@ -260,7 +260,7 @@ def _describe_fault(task: Task, calls: int, kind: str, said: list[str]) -> str:
     faults = {
         "endless": f"Its cells had not ended after {task.seconds:g} seconds",
         "late": f"{name} was still at work after {task.seconds:g} seconds, in which it had to be "
-        f"run {calls:,} times",
+        f"run {calls:,} times, in {task.seconds / calls:.3g} seconds each",
         "missing": f"There is no function {name}" + (f", because {words}" if words else ""),
         "raised": f"{name} raised {words}",
         "refused": f"{name} returned a {words}; return numbers, texts, lists or arrays of them",

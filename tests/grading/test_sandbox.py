@@ -131,7 +131,7 @@ def test_an_attack_gains_nothing(attack, isolation, tmp_path, monkeypatch):
     [
         (
             NAKED.replace("return truth", "\n    while True: pass"),
-            "answer was still at work after 1 seconds, in which it had to be run ",
+            "after 1 seconds, in which it had to be run 4,032 times, in 0.000248 seconds each.",
         ),
         ("import time\ntime.sleep(1000)", "Its cells had not ended after 1 seconds."),
         ("import os, time\nif os.fork() == 0: time.sleep(1000)\nos._exit(0)", "It"),
