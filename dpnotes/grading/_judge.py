@@ -249,7 +249,7 @@ def check_distribution(
     words, values = _quote_value(data), outputs
     if task.statistic is not None:
         words = f"{words}, by the statistic of the task"
-        values = [_apply(task.statistic, output, data) for output in outputs]
+        values = [_apply(task, task.statistic, output, data) for output in outputs]
         for output, value in zip(outputs, values, strict=True):
             if value is None:
                 return f"On {_quote_value(data)}, {_quote(output)} has no statistic of the task."
@@ -333,7 +333,7 @@ def _is_discrete(stated: object) -> bool:
 
 def check_usefulness(task: Task, data: object, outputs: list, share: float) -> str | None:
     """Count how often the loss is above the margin."""
-    found = [_apply(lambda *given: float(task.loss(*given)), output, data) for output in outputs]
+    found = [_apply(task, lambda *given: float(task.loss(*given)), o, data) for o in outputs]
     losses = np.array(found, dtype=float)
     lost = ~np.isfinite(losses)
     hits, n = int((lost | (losses > task.margin)).sum()), len(outputs)
@@ -349,10 +349,14 @@ def check_usefulness(task: Task, data: object, outputs: list, share: float) -> s
     )
 
 
-def _apply(function: Callable, output: object, data: object) -> object:
-    """Return what a teacher's function says of an output, or None if it is for other outputs."""
+def _apply(task: Task, function: Callable, output: object, data: object) -> object:
+    """Return what a teacher's function says of an output, or None if it is for other outputs.
+
+    Where the task asks for a shape, a list is handed over as an array: they are one output.
+    """
     with suppress(Exception):
-        return function(output, data)
+        is_list = task.shape is not None and isinstance(output, list | tuple)
+        return function(np.asarray(output) if is_list else output, data)
     return None
 
 

@@ -255,6 +255,22 @@ def test_a_vector_is_compared_by_its_statistic(told, check, words):
     assert words in found.sentence
 
 
+@pytest.mark.parametrize(
+    "told", ["truth + rng.normal(size=2)", "(truth + rng.normal(size=2)).tolist()"]
+)
+def test_a_list_is_an_array_for_the_teacher_where_a_shape_is_asked(told):
+    task = useful_task(
+        pairs=(),
+        data=[[0.0, 4.0]],
+        shape=(2,),
+        distribution=lambda values: stats.norm(sum(values), 2**0.5),
+        statistic=lambda output, values: output.sum(),
+        loss=lambda output, values: abs(output - values).max(),
+        margin=4.0,
+    )
+    assert returns(told, task).check == "passed"
+
+
 def test_delta_is_allowed_where_it_is_claimed():
     leaky = "truth if rng.random() < 0.2 else int(rng.random() < .5)"
     assert returns(leaky, private_task(epsilon=0.05)).check == "privacy"
