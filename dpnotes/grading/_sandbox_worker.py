@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import pkgutil
+import re
 import runpy
 import signal
 import sys
@@ -26,6 +27,7 @@ PLAIN = (int, float, str, list, tuple, dict)
 MENDS = {"coroutine": "await it", "function": "call it", "set": "sort it"}
 WAYS = {"tolist": ".tolist()", "to_numpy": ".to_numpy()", "__iter__": "list(...)"}
 WAYS |= {"__float__": "float(...)"}
+MAGIC = re.compile(r"^([ \t]*)(?:[!?]|%%?\w|\w+ *= *[!%]|[\w.]+\?).*", re.M)
 # The system calls that are in no library of Linux, by its processors.
 KEYCTL = {"x86_64": 250, "aarch64": 219}
 
@@ -138,10 +140,10 @@ def load_submission(cells: list[str], name: str) -> tuple[Callable | None, list[
 def split_cell(cell: str) -> list[ast.Module | str]:
     """Return the statements of a cell, or all of it as one where it cannot be read.
 
-    Lines that begin with % or ! are for IPython, and left out of what is no Python with them.
+    Lines that begin with % or ! are for IPython, as are a name with ? and what it assigns from
+    them; in what is no Python with them, each becomes a line that does nothing.
     """
-    lines = cell.split("\n")
-    plain = "\n".join("" if line.lstrip()[:1] in ("%", "!") else line for line in lines)
+    plain = MAGIC.sub(r"\1pass", cell)
     for text in (cell, plain):
         with suppress(MemoryError, RecursionError, SyntaxError, ValueError):
             return [ast.Module([statement], []) for statement in ast.parse(text).body]

@@ -503,10 +503,12 @@ def test_a_notebook_is_graded_cell_by_cell(tmp_path):
         {"cell_type": "markdown", "source": ["# def answer(x): return 0"]},
         {"cell_type": "code", "source": ["from __future__ import annotations"]},
         {"cell_type": "code", "source": ["%matplotlib inline\n", "!ls\n", "import math"]},
+        {"cell_type": "code", "source": ["if math:\n", "  !pip install dp\n", "math.pow?\n"]},
+        {"cell_type": "code", "source": ["files = !ls\n", "two = (5\n", "  % 3)"]},
         {"cell_type": "code", "source": ["assert False\n", "unknown +"]},
         {"cell_type": "code", "source": ["print(unknown)\n", "def answer(x: NoSuchType):\n"]},
     ]
-    cells[-1]["source"].append("  return math.pow(x, 2)")
+    cells[-1]["source"].append("  return math.pow(x, two)")
     path = tmp_path / "submission.ipynb"
     path.write_text(json.dumps({"cells": cells}))
     assert verdict(path, number_task()).check == "passed"
