@@ -319,7 +319,7 @@ def in_a_process(
     time, and is never told which of the data sets they are or what the run is for. Its answers come
     as JSON, which runs no code: None, booleans, numbers, texts, and lists, tuples, dicts and arrays
     of them. Numbers of numpy arrive as Python's own, an array of numbers as one of booleans, int64
-    or float64, an array of texts as a list, and a dataclass as ``{name of its class: {name of a
+    or float64, an array of others as a list, and a dataclass as ``{name of its class: {name of a
     field: value}}``. Sets and subclasses of other types are refused: return a sorted list.
 
     The process makes a generator of its own, from a seed drawn from `rng`, and keeps it while it is

@@ -195,10 +195,9 @@ def write_output(output: object, depth: int = 0) -> object:
             output = output.astype(float)  # a long double, too, is read as one
         if output.dtype.kind in "biuf" and kind is np.ndarray:
             return ["array", output.shape, output.ravel().tolist()]
-        if output.dtype.kind in "biufU":
-            return write_output(output.tolist(), depth)
-        way = " (take .tolist())" if output.dtype.kind == "O" else ""
-        raise TypeError(f"{kind.__name__} of {output.dtype}{way}")
+        if output.dtype.kind in "biufUO":
+            return write_output(output.tolist(), depth + (output.dtype.kind == "O"))
+        raise TypeError(f"{kind.__name__} of {output.dtype}")
     raise TypeError(describe_kind(kind))
 
 

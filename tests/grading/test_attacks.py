@@ -225,7 +225,7 @@ ITSELF.append(ITSELF)
     [
         (np.array([1j]), "ndarray of complex128"),
         (np.array(["2026"], "M8[Y]"), "ndarray of datetime64[Y]"),
-        (np.array([1, None]), "ndarray of object (take .tolist())"),
+        (np.array([None, Fraction(1, 2)]), "Fraction (take float(...))"),
         (Fraction(1, 2), "Fraction (take float(...))"),
         (map(int, "12"), "map (take list(...))"),
         (Counter("a"), "Counter (take dict(...))"),

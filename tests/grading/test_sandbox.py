@@ -507,6 +507,7 @@ def test_numbers_of_numpy_arrive_as_wide_as_they_get():
     output = [np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("a"), np.array(["a", "bc"])]
     arrived = read_output(json.dumps(write_output(output)))
     assert arrived == [float(np.float32(0.1)), -3, True, "a", ["a", "bc"]]
+    assert read_output(json.dumps(write_output(np.array([[1, None]])))) == [[1, None]]
     assert read_output(json.dumps(write_output(np.uint8([1])))) - 2 == -1
 
 
