@@ -129,9 +129,9 @@ def grade(
     submission could patch: if it forges an answer, then that answer is what its function returned.
 
     Numbers of numpy are stored as Python's own, an array of numbers as one of booleans, int64 or
-    float64, and an array of others as a list. Where the outputs of a mechanism still differ in type,
-    only their values count: 1, True and 1.0 are one output, and so are a list, a tuple and an array
-    of the same numbers, and dicts in any order.
+    float64, and an array of others as a list. Where the outputs of a mechanism still differ in
+    type, only their values count: 1, True and 1.0 are one output, and so are a list, a tuple and an
+    array of the same numbers, and dicts in any order.
 
     The checks come in this order, and the first that fails is the verdict: the function runs; its
     answers are right (to `tolerance`; what is wrong with a table of probabilities is told by its
