@@ -118,6 +118,12 @@ def graded(submission, asked, others=(), **options):
     return grade(submission, asked, hidden=filter(Path.exists, places), **options)
 
 
+def folder(path):
+    """Return the folder of a submission, or the file alone where Python is in that folder too."""
+    above, needed = path.absolute().parent.resolve(), [sys.prefix, *filter(None, sys.path)]
+    return path if any(Path(p).resolve().is_relative_to(above) for p in needed) else above
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=("student", "grade"))
@@ -138,15 +144,16 @@ def main(arguments=None):
         if not options.set:  # then the tasks are wrong as they stand
             raise
         parser.error(f"--set: {error}")
-    graded("", asked)  # tasks that cannot be graded stop here, and cost no student a point
+    others = list(map(folder, options.files))
+    graded("", asked, others)  # what cannot be graded stops here, and costs no student a point
     for path in options.files:
         told = {"submission": str(path)}
         try:
-            grades = graded(path, asked, options.files)
+            grades = graded(path, asked, others)
             told |= {"points": grades.points, "of": grades.possible, "isolation": grades.isolation}
             told["verdicts"] = [verdict._asdict() for verdict in grades.verdicts]
-        except (OSError, ValueError) as error:  # no notebook; the others are graded all the same
-            told["error"] = str(error)
+        except Exception as error:  # such as no notebook; the others are graded all the same
+            told["error"] = str(error) or repr(error)
         print(json.dumps(told), flush=True)
 
 

@@ -20,7 +20,7 @@ from dpnotes.release import _require_list
 if TYPE_CHECKING:
     import pandas
 
-_LARGEST = 2**26  # bytes of a submission
+_LARGEST = 2**23  # bytes of a submission, of which JSON may make thirty times as many
 
 
 class Verdict(NamedTuple):
@@ -113,7 +113,8 @@ def grade(
     ------
     ValueError
         If there are no tasks, a parameter is out of range, a task has too few trials to refute its
-        claim, or a hidden folder holds Python or numpy.
+        claim, the submission is larger than 8 MiB or no notebook, a hidden folder holds Python or
+        numpy, or more paths are hidden than bubblewrap takes (some 2,000).
     FileNotFoundError
         If the path leads nowhere, or one that is hidden.
     NotImplementedError
@@ -148,16 +149,18 @@ def grade(
     probability of at most 1 - confidence, if its runs are independent of each other.
 
     *What stops whom.* In the namespaces that bubblewrap makes, a submission has no network, sees no
-    other process and no device, shares no key of the kernel, writes only to a folder that vanishes,
-    does not see what is hidden nor what Python compiled of it, has no rights to undo that, and ends
-    with the process that grades, however that ends. Its time, its processor time and the memory of
-    each process are limited. On macOS, and wherever bubblewrap does not work, it is a process with
-    limits that has your rights: it can read and write files, use the network, import what it finds
-    on the disk and leave processes behind; where the process that grades is killed, its folder
-    stays. On Windows only its time is limited. What all answers of a task may take together is
-    limited everywhere: some 4 million numbers, or 300,000 texts. Nothing stops it from reading what
-    is not hidden or a copy of what is, from attacking the
-    kernel, from filling the machine with processes until its time is over, from knowing that it is
+    other process and no device but /dev/null and its like, shares no key of the kernel, cannot
+    change its settings, writes only to a folder that vanishes, does not see what is hidden nor what
+    Python compiled of it, has no rights to undo that, and ends with the process that grades,
+    however that ends. Its time, its processor time and the memory of each process are limited. On
+    macOS, and wherever bubblewrap does not work, it is a process with limits that has your rights:
+    it can read and write files, use the network, import what it finds on the disk and leave
+    processes behind; where the process that grades is killed, its folder stays. On Windows only its
+    time is limited. What all answers of a task may take together is limited everywhere: some 4
+    million numbers, or 300,000 texts. Nothing stops it from reading what is not hidden or a copy of
+    what is, from attacking the kernel, from filling the machine with processes, or with memory that
+    the kernel holds for them, until its time is over, from changing the modes and the times of
+    /dev/null and its like where root grades (grade as an ordinary user), from knowing that it is
     graded and on which data (it then has to be right on all of them), or from being somebody else's
     work. A fault stays unseen if it needs other data sets than those of the task, or hides in
     digits that no event of the audit looks at. Against enemies, use a virtual machine.
@@ -233,13 +236,13 @@ def _read_cells(submission: str | os.PathLike) -> list[str]:
     found = path.lstat()
     # A link leads to what its author may not read, a pipe or a device never ends.
     if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-        raise ValueError(f"submission must be a file of at most 64 MiB, and no link: {path.name}")
+        raise ValueError(f"submission must be a file of at most 8 MiB, and no link: {path.name!r}")
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     if path.suffix.lower() != ".ipynb":
         return [text]
     try:
         cells = json.loads(text)["cells"]
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except (KeyError, RecursionError, TypeError, ValueError) as error:
+    except (KeyError, MemoryError, RecursionError, TypeError, ValueError) as error:
         start = " ".join(text[:60].split())
         raise ValueError(f"submission must be a notebook, but it starts with {start!r}") from error

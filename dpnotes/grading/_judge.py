@@ -21,7 +21,7 @@ from dpnotes.grading._task import Runs, Task
 from dpnotes.release import _quote_value
 
 _MOST = 1000  # characters of a sentence that quotes a submission
-_NOISE = 1e-15  # what is left by rounding where a part is 0
+_NOISE = 1e-15  # what rounding leaves of a part that is 0, to the largest part of the answer
 _ROUNDED = 1e-6  # by which stated probabilities may miss their sum
 _LIKELY = 1e-3  # a mistake that fits no worse than this is named
 CAUSES = {
@@ -111,33 +111,43 @@ def _find_mistake(task: Task, runs: Runs) -> str:
 def check_answers(task: Task, runs: Runs, answers: Iterable) -> str | None:
     """Compare what came with what is right, within the tolerance."""
     for (args, right), [output] in zip(answers, runs.outputs, strict=False):
-        if not _is_answer(output, right, task.tolerance):
+        if not _is_answer(output, right, task.tolerance, _NOISE * _find_largest(right)):
             call = f"{task.function}({', '.join(map(_quote_value, args))})"
             how = _describe_error(output, right)
             return f"{call} returned {_quote(output)}, which is not right{how}."
     return None
 
 
-def _is_answer(output: object, right: object, tolerance: float) -> bool:
+def _find_largest(right: object) -> float:
+    """Return the largest finite float of a right answer, without its sign."""
+    if isinstance(right, np.ndarray | np.generic):
+        right = right.tolist()
+    if isinstance(right, Mapping):
+        right = [*right.values()]
+    if isinstance(right, list | tuple):
+        return max(map(_find_largest, right), default=0.0)
+    return abs(right) if isinstance(right, float) and math.isfinite(right) else 0.0
+
+
+def _is_answer(output: object, right: object, tolerance: float, noise: float) -> bool:
     """Whether an output is the right answer: equal part by part, and numbers close."""
     output, right = (
         v.tolist() if isinstance(v, np.ndarray | np.generic) else v for v in (output, right)
     )
     if isinstance(right, Mapping):
         same = isinstance(output, dict) and output.keys() == right.keys()
-        return same and all(_is_answer(output[k], right[k], tolerance) for k in right)
+        return same and all(_is_answer(output[k], right[k], tolerance, noise) for k in right)
     if isinstance(right, list | tuple):
         same = isinstance(output, list | tuple) and len(output) == len(right)
-        return same and all(map(_is_answer, output, right, repeat(tolerance)))
+        return same and all(map(_is_answer, output, right, repeat(tolerance), repeat(noise)))
     if not (_is_number(right) and _is_number(output)):
         return type(output) is type(right) and output == right
     if output == right or (output != output and right != right):
         return True
-    near = _NOISE if right else tolerance
+    near = noise if right else tolerance
     with suppress(OverflowError):  # an integer that is larger than every float
-        return isinstance(right, float) and math.isclose(
-            output, right, rel_tol=tolerance, abs_tol=near
-        )
+        is_close = math.isclose(output, right, rel_tol=tolerance, abs_tol=near)
+        return isinstance(right, float) and is_close
     return False
 
 

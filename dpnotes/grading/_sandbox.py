@@ -33,12 +33,12 @@ from dpnotes.grading._task import Runs, Task, sort_outputs
 
 _SCRATCH = 2**26  # bytes of files, together and each
 _NAMESPACES = (
-    *("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
-    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--size", str(_SCRATCH)),
-    *("--tmpfs", "/dev/shm", "--chdir", "/dev/shm", "--setenv", "HOME", "/dev/shm"),
+    *("bwrap", "--unshare-all", "--unshare-user", "--new-session", "--cap-drop", "ALL"),
+    *("--die-with-parent", "--ro-bind", "/", "/", "--setenv", "HOME", "/dev/shm"),
+    # Where root grades, /proc/sys sets up the kernel, and a folder without a size takes its memory.
+    *("--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc", "--remount-ro", "/proc"),
+    *("--size", str(_SCRATCH), "--tmpfs", "/dev/shm", "--chdir", "/dev/shm"),
 )
-# Network namespaces do not cut off the sockets of services, which lie there.
-_SERVICES = "/run"
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SystemRoot", "TMPDIR", "TEMP", "TMP")
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _LARGEST = 2**26  # bytes of one answer
@@ -49,8 +49,6 @@ _WIDEST = 100  # rows of nothing: an empty array costs no bytes, and as lists it
 _MOST_ALIKE = 100  # keys with one hash: a table of many such takes the square of their number
 _PATIENCE = 60.0  # seconds for the interpreter to start, beside what the submission may take
 _UNREADABLE = "its process ended, or said what cannot be read"
-# What leaves a process.
-_CARRIED = "None, numbers, texts, or lists, tuples, dicts, arrays or dataclasses of them"
 
 
 class MechanismRaised(Exception):  # noqa: N818
@@ -128,7 +126,9 @@ class Sandbox:
         """Queue a line whenever one is wanted, up to an empty one, unless it takes too much."""
         with self._process.stdout as stream:
             while line := self._wanted.get() and stream.readline(_LARGEST):
-                self._left -= len(line) + sum(size * line.count(sign) for sign, size in _WEIGHTS)
+                # All characters of a text take as many bytes as its widest.
+                size = len(line) * (1 if line.isascii() and b"\\u" not in line else 4)
+                self._left -= size + sum(line.count(sign) * more for sign, more in _WEIGHTS)
                 self._answers.put(line if self._left > 0 else b'["large"]')
         self._answers.put(b"")
 
@@ -161,7 +161,7 @@ def build_output(parts: object, depth: int = 0) -> object:
 
 
 def _build_array(shape: list[int], numbers: list) -> NDArray:
-    if not all(type(number) in (bool, int, float) for number in numbers):
+    if type(numbers) is not list or not {bool, int, float}.issuperset(map(type, numbers)):
         raise TypeError("not numbers")
     if not numbers and math.prod(max(1, length) for length in shape) > _WIDEST:
         raise ValueError("too many rows of nothing")
@@ -190,15 +190,15 @@ def choose_isolation(isolation: str) -> str:
 def _has_namespaces() -> bool:
     """Whether bubblewrap is installed, and the system lets it do its work."""
     command = [*_NAMESPACES, sys.executable, "-I", "-c", ""]
-    return (
-        bool(shutil.which("bwrap")) and not subprocess.run(command, capture_output=True).returncode
-    )
+    found = shutil.which("bwrap")
+    return found is not None and not subprocess.run(command, capture_output=True).returncode
 
 
 def _wrap(task: Task, hidden: Iterable[str]) -> list[str]:
     """Return the command that shows a process something empty in place of what is hidden."""
     blocked = [place for name in task.blocked for place in _find_places(name)]
-    places = [*hidden, _SERVICES, *blocked]
+    # Network namespaces do not cut off the sockets of services, which lie there.
+    places = [*hidden, "/run", *blocked]
     places += [file for place in places for file in _find_compiled(place)]
     command = list(_NAMESPACES)
     # A folder after what lies in it.
@@ -207,6 +207,8 @@ def _wrap(task: Task, hidden: Iterable[str]) -> list[str]:
             command += ["--tmpfs", place, "--remount-ro", place]
         elif os.path.exists(place):
             command += ["--ro-bind", os.devnull, place]
+    if len(command) > 8900:  # bubblewrap takes 9,000 words, with those of the worker
+        raise ValueError("hidden must hold fewer paths: hide the folders in which they lie")
     return command
 
 
@@ -251,12 +253,12 @@ def collect_outputs(
                     kind = "endless" if (wanted, kind) == ("loaded", "late") else kind
                     fault = _describe_fault(task, len(plan), kind, said)
                     return Runs([], [], fault, kind == "endless")
-                answers += said
+                answers += said if kind == "returned" else []
     return sort_outputs(task, plan, answers)
 
 
 def _describe_fault(task: Task, calls: int, kind: str, said: list[str]) -> str:
-    name, words = task.function, " ".join(": ".join(map(str, said[:2])).split())
+    name, words = task.function, " ".join(": ".join(f"{word!s:.1000}" for word in said[:2]).split())
     faults = {
         "endless": f"Its cells had not ended after {task.seconds:g} seconds",
         "late": f"{name} was still at work after {task.seconds:g} seconds, in which it had to be "
@@ -389,7 +391,8 @@ class _Mechanism(Sandbox):
             raise MechanismRaised(*said)
         words = {
             "missing": "mechanism cannot be loaded, ",
-            "refused": f"mechanism must return {_CARRIED}, got ",
+            "refused": "mechanism must return None, numbers, texts, or lists, tuples, dicts, "
+            "arrays or dataclasses of them, got ",
             "large": "it returned more than can be judged",
             "late": "it took more than its seconds",
         }

@@ -1,6 +1,7 @@
 """What a task of an assignment asks, and the runs that answer it."""
 
 import dataclasses
+import json
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from dpnotes._checks import (
     require_kind,
 )
 from dpnotes.audit._report import check_pairs
+from dpnotes.grading._sandbox_worker import write_output
 from dpnotes.release import _quote_value, _require_list
 
 CHECKS = ("run", "answer", "shape", "rng", "privacy", "distribution", "usefulness")
@@ -242,4 +244,8 @@ def _check_mapping(name: str, value: Mapping) -> dict:
 def _check_answer(answer: Sequence) -> tuple[tuple, object]:
     if not isinstance(answer, tuple | list) or len(answer) != 2 or type(answer[0]) is not tuple:
         raise TypeError("answers must hold (tuple of arguments, right answer)")
+    try:
+        json.dumps(write_output(answer[1]))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"answers must hold what can leave a process: {error}") from error
     return tuple(answer)

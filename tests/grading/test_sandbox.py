@@ -532,6 +532,7 @@ def test_numbers_of_numpy_arrive_as_wide_as_they_get():
         *('["returned", ["module", "os"]]', '["returned", ["dict", ["list"], ["list", 1]]]'),
         *('["returned", ["array", [2], [1]]]', '["returned", ["array", [1], ["1"]]]'),
         *('["returned", ["array", ["a"], [1]]]', '["returned", ["array", [100000000, 0], []]]'),
+        *('["returned", ["array", [], {}]]', '["returned", ["array", [], ""]]'),
         *('["returned", ["array", [1], 1]]', '["returned", ["array", [1], [[1]]]]'),
     ],
 )

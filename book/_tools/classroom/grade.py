@@ -24,8 +24,8 @@ def graded(path, tasks):
     """Return ``(function, points, sentence)`` for each task."""
     try:
         verdicts = grading.grade(path, tasks, hidden=HIDDEN).verdicts
-    except (OSError, ValueError) as error:  # it is no notebook, or cannot be read
-        return [(task.function, 0.0, str(error)) for task in tasks]
+    except Exception as error:  # such as no notebook; the others are graded all the same
+        return [(task.function, 0.0, str(error) or repr(error)) for task in tasks]
     return [
         (v.function, v.points, f"{v.points:g} of {v.possible:g}. {v.sentence}") for v in verdicts
     ]
