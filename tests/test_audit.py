@@ -515,12 +515,18 @@ FRESH = {
     "a set": lambda truth, new: frozenset([new.hex(), str(truth)]),
     "a class": lambda truth, new: dataclasses.make_dataclass("ny"[truth], ["x"])(new.hex()),
     "an array": lambda truth, new: np.array([[new.hex(), str(truth)]]),
+    "a long array": lambda truth, new: np.array([new.hex()] * 20 + [str(truth)] + [new.hex()] * 19),
+    "a sign": lambda truth, new: f"{new.hex()} says: {'+-'[truth]}1.5 {5 * (new.hex() + ' ')}",
+    "an emoji": lambda truth, new: f"{new.hex()} says {'😀😁'[truth]} {5 * (new.hex() + ' ')}",
+    "words that are joined": lambda truth, new: f"{new.hex()}_{['no', 'yes'][truth]}_{new.hex()}",
 }
 HIDDEN = {
     "the order of a set": lambda truth, rng: {0, 8} if truth else {8, 0},
     "a kind of nan": lambda t, rng: np.uint32(0x7FE00000 - t * 0x400000).view(np.float32),
     "an order in memory": lambda truth, rng: np.asarray(np.ones((2, 2)), order="CF"[truth]),
     "bytes that no number uses": bits,
+    "an order of axes": lambda t, rng: np.ones((3, 3, 3)).transpose([(1, 0, 2), (0, 2, 1)][t]),
+    "a number in a text": lambda t, rng: str((rng.random(12) + 5 * t * np.eye(12)[6]).tolist()),
 }
 
 
@@ -637,6 +643,11 @@ class LyingArray(np.ndarray):
         return ()
 
 
+@dataclasses.dataclass
+class ListWithFields(list):
+    field: int
+
+
 LIARS = [
     LyingFloat,
     lambda secret: np.arange(secret + 1).view(LyingArray),
@@ -648,6 +659,7 @@ LIARS = [
     lambda secret: np.array([secret], "M8[s]"),
     lambda secret: object(),
     lambda secret: ValueError(),
+    lambda secret: ListWithFields(1),
 ]
 
 
@@ -655,6 +667,16 @@ LIARS = [
 def test_an_output_of_a_kind_that_the_audit_does_not_read_is_refused_by_name(dress):
     with pytest.raises(TypeError, match=r"mechanism must return .*, no subclass of them, got \w+"):
         epsilon_lower_bound(dress, 0, 1, trials=100, rng=0)
+
+
+def test_dicts_in_dicts_are_read_in_little_time():
+    def mechanism(truth):
+        nested = truth
+        for _ in range(15):
+            nested = {"b": nested, "a": 0}
+        return nested
+
+    assert epsilon_lower_bound(mechanism, 0, 1, trials=20, rng=0) > 0.5
 
 
 def test_a_list_that_holds_itself_is_refused():
@@ -693,8 +715,50 @@ class SecretiveError(Exception):
         return "always the same"
 
 
-@pytest.mark.parametrize("kind", [SystemExit, SecretiveError])
-def test_an_exit_and_what_an_exception_was_given_are_outputs(kind):
+class SpeechlessError(Exception):
+    def __str__(self):
+        raise OSError("no words")
+
+
+def with_a_cause(secret):
+    error = ValueError("bad")
+    error.__cause__ = KeyError(secret)
+    return error
+
+
+def with_a_context(secret):
+    error, other = ValueError("bad"), KeyError(secret)
+    error.__context__, other.__context__ = other, error
+    return error
+
+
+def with_a_note(secret):
+    error = ValueError("bad")
+    error.add_note(str(secret))
+    return error
+
+
+def with_an_attribute(secret):
+    error = ValueError("bad")
+    error.secret = secret
+    return error
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SystemExit,
+        SecretiveError,
+        SpeechlessError,
+        lambda secret: SecretiveError(object(), secret),
+        lambda secret: ExceptionGroup("bad", [KeyError(secret)]),
+        with_a_cause,
+        with_a_context,
+        with_a_note,
+        with_an_attribute,
+    ],
+)
+def test_all_that_an_exception_shows_is_an_output(kind):
     def mechanism(secret, *, rng):
         if rng.random() < 0.5:
             raise kind(secret)

@@ -7,7 +7,8 @@ exact type, because a subclass could show one value to the audit and another to 
 import dataclasses
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,15 @@ SCALARS = frozenset(np.sctypeDict.values())
 _FLOATS = {float, np.float64, np.float32, np.float16}
 _INTEGERS = {bool, int, *(kind for kind in SCALARS if np.dtype(kind).kind in "biu")}
 _WORD = re.compile(r"\w+(?:\.\w+)?")
+_PIECE = re.compile(r"[^\W_]+(?:\.[^\W_]+)?|[\W_]+")  # a word, or what stands between two
+_NUMBER = re.compile(r"(?<!\w)[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)")
 _ENDS = 4  # words at either end of a text that have columns of their own, and twice as many letters
-_FEW = 16  # texts or keys that have columns of their own
-_MOST_WORDS = 256  # of an output, wherever they stand in it
+_FEW = 16  # keys that have columns of their own, and exceptions that are read
+_MOST_NUMBERS = 32  # of a text that have columns of their own
+_MOST_WORDS = 512  # of a text, wherever they stand in it, and items of an array of texts
+_MOST_LABELS = 700  # of an output, beyond which a text has one column, and no dict is read twice
+_LONG = 2**16  # letters at either end of a text of which the words are counted
+_EVERY_ERROR = {*dir(type("", (Exception,), {}))}  # attributes that all exceptions have
 
 
 class MechanismFailed(RuntimeError):  # noqa: N818
@@ -34,12 +41,13 @@ class Reading:
     """What one output holds.
 
     `numbers` and `labels` are columns, as many for every output of one structure. `words` are what
-    it holds wherever it stands: in a text, among keys, in a set.
+    it holds wherever it stands: in a text, among keys, in a set. `errors` are the exceptions read.
     """
 
     numbers: list | NDArray = dataclasses.field(default_factory=list)
     labels: list[Hashable] = dataclasses.field(default_factory=list)
     words: list[Hashable] = dataclasses.field(default_factory=list)
+    errors: list[BaseException] = dataclasses.field(default_factory=list)
 
     def copy_numbers(self) -> NDArray:
         """Return numbers and arrays as one flat array, with bits of its own."""
@@ -84,7 +92,8 @@ def read_output(output: object, reading: Reading) -> Hashable:
         return kind, _read_set(list(output), reading)
     if kind is dict:
         return kind, *_read_dict(output, reading)
-    if dataclasses.is_dataclass(kind):
+    native = [base for base in kind.__mro__ if getattr(base.__new__, "__self__", None) is base]
+    if dataclasses.is_dataclass(kind) and native == [object]:  # no list or number with fields
         # By its name, since each run may make a class of its own, and with what else it stores.
         held = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
         held |= getattr(output, "__dict__", {})
@@ -93,34 +102,74 @@ def read_output(output: object, reading: Reading) -> Hashable:
 
 
 def read_exception(error: BaseException, reading: Reading) -> Hashable:
-    """Read what an observer sees of an exception: its type, its message and what it was given."""
+    """Read what an observer sees of an exception: its type and message, what it holds and whence.
+
+    That are its arguments, its attributes, notes among them, and the exceptions that it holds or
+    came from, each of them once.
+    """
+    if len(reading.errors) == _FEW or any(error is known for known in reading.errors):
+        return "raised"
+    reading.errors.append(error)
+    names = sorted({*object.__dir__(error)} - _EVERY_ERROR | {"args", "__cause__", "__context__"})
+    structure = [type(error).__name__, _read_held(_ask(str, error), reading)]
+    for name in names:
+        held = _ask(getattr, error, name)
+        parts = held if type(held) is tuple else [held]
+        structure += [name, *[_read_held(part, reading) for part in parts]]
+    return "raised", *structure
+
+
+def _ask(question: Callable, *about: object) -> object:
     try:
-        given = _read_whole(error.args)
-    except (TypeError, RecursionError):  # not an output that could be read
-        given = None
-    reading.labels.append(given)
-    return "raised", type(error).__name__, _read_text(str, str(error), reading)
+        return question(*about)
+    except Exception as error:  # whatever the code of the exception does
+        return error
 
 
-def _read_whole(item: object, words: list | None = None) -> Hashable:
-    """Return all of an output, its numbers by their bits, and add its words to a list."""
+def _read_held(item: object, reading: Reading) -> Hashable:
+    """Read what an exception holds; what cannot be read tells its type."""
+    if isinstance(item, BaseException):
+        return read_exception(item, reading)
+    part = Reading()
+    structure = _ask(read_output, item, part)
+    if isinstance(structure, Exception):
+        return type(item).__name__
+    reading.numbers += part.numbers
+    reading.labels += part.labels
+    reading.words += part.words
+    return structure
+
+
+def _read_whole(item: object, words: list) -> Hashable:
+    """Return all of a key or an element, its numbers by their bits, and add its words to a list."""
+    if type(item) is str:
+        words += _find(_PIECE, item, _MOST_WORDS)
+    if type(item) in (int, str):
+        return type(item), item
     reading = Reading()
     structure = read_output(item, reading)
-    if words is not None:
-        words += reading.words
-    bits = reading.copy_numbers().tobytes()
-    return structure, bits, tuple(reading.labels), frozenset(reading.words)
+    words += reading.words
+    return structure, reading.copy_numbers().tobytes(), tuple(reading.labels)
 
 
 def _read_text(kind: type, text: str, reading: Reading) -> Hashable:
-    words = _WORD.findall(text)
-    reading.words += words[:_MOST_WORDS]
+    reading.words += _find(_PIECE, text, _MOST_WORDS)
+    reading.labels.append(text)
+    if len(reading.labels) > _MOST_LABELS:
+        return kind
+    words = _WORD.findall(text[:_LONG] + text[_LONG:][-_LONG:])
+    numbers = [float(number) for number in _find(_NUMBER, text, _MOST_NUMBERS)]
     reading.numbers += [float(len(text)), float(len(words))]
-    reading.labels += [text, *_take_ends(text, 2 * _ENDS)]
+    reading.numbers += numbers + [math.nan] * (_MOST_NUMBERS - len(numbers))
+    reading.labels += _take_ends(text, 2 * _ENDS)
     for word in _take_ends(words, _ENDS):
         reading.labels += [word, word[:1], word[-1:]]
         reading.numbers.append(_as_number(word))
     return kind
+
+
+def _find(pattern: re.Pattern, text: str, most: int) -> list[str]:
+    return [found[0] for found in islice(pattern.finditer(text), most)]
 
 
 def _take_ends(parts: str | list[str], many: int) -> list[str]:
@@ -164,11 +213,15 @@ def _is_exact(item: object) -> bool:
 def _read_dict(items: dict, reading: Reading) -> tuple:
     """Read the values by their places, and by their keys where these stand in another order."""
     keys = _read_keys(list(items), reading)
-    by_place = [read_output(value, reading) for value in items.values()]
-    pairs = zip(keys, items.values(), strict=True)
-    reading.words += [(key, _read_whole(value)) for key, value in pairs]
+    by_place = []
+    for key, value in zip(keys, items.values(), strict=True):
+        numbers, labels = len(reading.numbers), len(reading.labels)
+        by_place.append(read_output(value, reading))
+        bits = Reading(reading.numbers[numbers:]).copy_numbers().tobytes()
+        reading.words.append((key, (by_place[-1], bits, tuple(reading.labels[labels:]))))
     in_order = sorted(items, key=repr)
-    by_key = [] if in_order == list(items) else [read_output(items[k], reading) for k in in_order]
+    twice = in_order != list(items) and len(reading.labels) <= _MOST_LABELS
+    by_key = [read_output(items[key], reading) for key in in_order] if twice else []
     return len(items), *by_place, *by_key, *_read_few(list(items), reading)
 
 
@@ -184,13 +237,12 @@ def _read_integer(output: int | np.integer, reading: Reading) -> Hashable:
 
 def _read_array(output: NDArray, reading: Reading) -> Hashable:
     # The order in memory can be seen as well.
-    order = output.flags.c_contiguous, output.flags.f_contiguous
-    structure = np.ndarray, output.dtype.kind, output.shape, order
+    structure = np.ndarray, output.dtype.kind, output.shape, output.strides
     if output.dtype.kind == "O":
         return *structure, read_output(output.tolist(), reading)
     if output.dtype.kind in "SU":
         reading.labels += [output.dtype.str, output.tobytes()]
-        for item in output.ravel()[:_FEW].tolist():
+        for item in output.ravel()[:_MOST_WORDS].tolist():
             read_output(item, reading)
         return structure
     if output.dtype.kind not in "biufc":
