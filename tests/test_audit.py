@@ -312,6 +312,8 @@ def changed_from(start, seed, trials=40):
     for kind, value in zip(kinds, values, strict=True):
         numbers = {label: value[kind == label] for label in range(2 + seed)}
         labels = {label: np.floor(rows).astype(int) for label, rows in numbers.items()}
+        numbers[_lower_bound._EVERY_STRUCTURE] = value.reshape(2 * trials, -1)
+        labels[_lower_bound._EVERY_STRUCTURE] = kind.reshape(2 * trials, 1)
         words = value.reshape(2 * trials, -1) > 0.5
         yield _lower_bound.Outputs(kind, kind, numbers, labels, words, [])
 
@@ -525,9 +527,26 @@ HIDDEN = {
     "a kind of nan": lambda t, rng: np.uint32(0x7FE00000 - t * 0x400000).view(np.float32),
     "an order in memory": lambda truth, rng: np.asarray(np.ones((2, 2)), order="CF"[truth]),
     "bytes that no number uses": bits,
+    "a list of some length": lambda truth, rng: [truth, *rng.random(rng.integers(99)).tolist()],
+    "numbers of some kinds": lambda truth, rng: [
+        truth,
+        *[rng.choice([2, rng.random()]).item() for _ in range(8)],
+    ],
+    "arrays of some lengths": lambda truth, rng: [
+        rng.random(rng.integers(30)),
+        rng.random(rng.integers(30)),
+        truth,
+    ],
+    "a new class": lambda truth, rng: dataclasses.make_dataclass("X" + rng.bytes(8).hex(), ["x"])(
+        truth
+    ),
     "an order of axes": lambda t, rng: np.ones((3, 3, 3)).transpose([(1, 0, 2), (0, 2, 1)][t]),
     "a number in a text": lambda t, rng: str((rng.random(12) + 5 * t * np.eye(12)[6]).tolist()),
 }
+
+
+# Without the truth no two of these can be compared.
+CANNOT_BE_COMPARED = {"a key", "a list of some length", "arrays of some lengths", "a new class"}
 
 
 @pytest.mark.parametrize("kind", [*FRESH, *HIDDEN])
@@ -536,7 +555,7 @@ def test_nothing_fresh_beside_the_truth_hides_it(kind):
         return FRESH[kind](truth, rng.bytes(8)) if kind in FRESH else HIDDEN[kind](truth, rng)
 
     assert epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0) > 3
-    if kind != "a key":  # of which no two can be compared, then
+    if kind not in CANNOT_BE_COMPARED:
         assert epsilon_lower_bound(mechanism, 0, 0, trials=400, rng=0) < 0.5
 
 
@@ -549,7 +568,7 @@ def test_a_run_id_beside_noise_costs_no_power():
 
 def test_where_no_two_outputs_can_be_compared_there_is_no_bound():
     def mechanism(truth, *, rng):
-        return dataclasses.make_dataclass("X" + rng.bytes(8).hex(), ["x"])(truth)
+        return [*rng.random(rng.integers(5, 99)), truth, *rng.random(rng.integers(5, 99))]
 
     with pytest.raises(audit.MechanismFailed, match="outputs that can be compared"):
         epsilon_lower_bound(mechanism, 0, 1, trials=400, rng=0)

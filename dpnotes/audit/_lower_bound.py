@@ -31,6 +31,7 @@ from dpnotes.audit._outputs import MechanismFailed, Reading, read_exception, rea
 _EVERY_VALUE = 256  # with fewer distinct numbers, each has a bin of its own
 _COLUMNS = 32  # coordinates of an output that are ranked one by one
 _STRUCTURES = 4  # structures whose numbers are ranked: the most common ones
+_EVERY_STRUCTURE = -1  # the key of the columns that outputs of all structures have
 _CAUTION = 30  # divides the error while choosing, because the best of many events looks too good
 
 
@@ -114,10 +115,11 @@ def epsilon_lower_bound(
     Outputs are numbers, strings, None, arrays of numbers or strings, tuples, lists, sets, dicts and
     dataclasses such as a `Release`, of exactly these types: a subclass could show one value to the
     audit and another to everybody else. Convert anything else, such as a `Fraction`, first. The
-    type of an output, a NaN, the sign of a zero and an exception (its type, its message and what it
-    was given), an exit included, are part of what an observer sees, and so of the output. The runs
-    come in random order and share one generator: a mechanism that copies the generator it is given
-    repeats itself, and is found out. A bound of 0 proves nothing: it is a lower bound.
+    type of an output, a NaN, the sign of a zero and an exception (its type, its message, what it
+    holds and what it came from), an exit included, are part of what an observer sees, and so of the
+    output. The runs come in random order and share one generator: a mechanism that copies the
+    generator it is given repeats itself, and is found out. A bound of 0 proves nothing: it is a
+    lower bound.
 
     For code that you do not trust, pass ``in_a_process(mechanism)``: code that runs in this process
     can reach and change whatever the audit holds.
@@ -232,12 +234,13 @@ def audit_pair(
 ) -> Finding:
     """Run the mechanism, choose an event on one half of the runs, and test it on the other."""
     outputs = _collect_outputs(run, pair, trials, rng)
-    _require_something_in_common(outputs)
     _, _, test = _split_runs(trials)
     tests = test.stop - test.start
     event, first = _choose_event(outputs, tests, error / 2, delta)
     hits = event[:, test].sum(axis=1)
     bound = float(max(0.0, _log_ratio_bound(hits[first], hits[1 - first], tests, error / 2, delta)))
+    if bound == 0:
+        _require_something_in_common(outputs)
     if bound == 0 and all(isinstance(example, BaseException) for example in outputs.examples):
         message = "mechanism must return in some run, every run raised"
         raise ValueError(message) from outputs.examples[0]
@@ -258,10 +261,10 @@ def _require_something_in_common(outputs: "Outputs") -> None:
         or any(np.isnan(c).mean() < 0.5 and (c != c[0]).any() for c in columns)
         or any(np.ptp(_pool_rare(label, slice(None))) > 0 for label in labels)
     )
-    if (sizes == 1).sum() > runs / 2 or not can_be_compared:
+    if np.sort(sizes)[:-_STRUCTURES].sum() > runs / 2 or not can_be_compared:
         raise MechanismFailed(
             "mechanism must return outputs that can be compared: hardly two runs gave the same, "
-            "and most have a form of their own, so nothing can be said of its privacy"
+            "and most have a form that few share, so nothing can be said of its privacy"
         )
 
 
@@ -299,8 +302,9 @@ class Outputs(NamedTuple):
     `structures` and `identities` have shape (2, trials), a row for each data set. Two outputs share
     an identity if they agree bit by bit, and ``examples[identity]`` is a copy of one of them.
     ``numbers[structure]`` and ``labels[structure]`` have a row for each output of this structure,
-    in the order of ``structures.ravel()``; a label is a whole number. ``words`` has a row for each
-    output, in the same order, and says which of the commonest words it holds.
+    in the order of ``structures.ravel()``; a label is a whole number. Those of `_EVERY_STRUCTURE`
+    have one for each output: its first and last numbers, labels and parts. ``words`` has a row for
+    each output, in the same order, and says which of the commonest words it holds.
     """
 
     structures: NDArray
@@ -346,11 +350,14 @@ def _collect_outputs(
         if identity == len(examples):
             # Some exceptions cannot be copied.
             examples.append(output if isinstance(output, BaseException) else copy.deepcopy(output))
+    kinds = [kind if isinstance(kind, tuple) else (kind,) for kind in known_structures]
+    ends = [reading.take_ends(kinds[k]) for reading, k in zip(readings, structures, strict=True)]
+    keys = np.append(structures, np.full_like(structures, _EVERY_STRUCTURE))
     return Outputs(
         structures.reshape(2, -1),
         identities.reshape(2, -1),
-        _stack(structures, [reading.numbers for reading in readings]),
-        _stack(structures, _number_labels([reading.labels for reading in readings])),
+        _stack(keys, [reading.numbers for reading in readings + ends]),
+        _stack(keys, _number_labels([reading.labels for reading in readings + ends])),
         _find_words([reading.words for reading in readings], trials),
         examples,
     )
@@ -426,6 +433,9 @@ def _rank_outputs(outputs: Outputs) -> Iterator[NDArray]:
             yield from _rank_by_columns(*columns, inside, others, learn)
     everywhere = np.ones(structures.shape, dtype=bool)
     yield from _rank_by_columns(None, outputs.words.astype(np.intp), everywhere, 0, learn)
+    if np.count_nonzero(seen) > _STRUCTURES:
+        ends = outputs.numbers[_EVERY_STRUCTURE], outputs.labels[_EVERY_STRUCTURE]
+        yield from _rank_by_columns(*ends, everywhere, 0, learn)
 
 
 def _rank_by_columns(

@@ -7,7 +7,7 @@ exact type, because a subclass could show one value to the audit and another to 
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -24,8 +24,7 @@ _WORD = re.compile(r"\w+(?:\.\w+)?")
 _PIECE = re.compile(r"[^\W_]+(?:\.[^\W_]+)?|[\W_]+")  # a word, or what stands between two
 _NUMBER = re.compile(r"(?<!\w)[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)")
 _ENDS = 4  # words at either end of a text that have columns of their own, and twice as many letters
-_FEW = 16  # keys that have columns of their own, and exceptions that are read
-_MOST_NUMBERS = 32  # of a text that have columns of their own
+_FEW = 16  # keys and exceptions that have columns of their own, and twice as many numbers of a text
 _MOST_WORDS = 512  # of a text, wherever they stand in it, and items of an array of texts
 _MOST_LABELS = 700  # of an output, beyond which a text has one column, and no dict is read twice
 _LONG = 2**16  # letters at either end of a text of which the words are counted
@@ -53,6 +52,12 @@ class Reading:
         """Return numbers and arrays as one flat array, with bits of its own."""
         has_arrays = any(type(part) is np.ndarray for part in self.numbers)
         return np.hstack(self.numbers) if has_arrays else np.array(self.numbers, dtype=float)
+
+    def take_ends(self, structure: tuple) -> "Reading":
+        """Return the first and last columns and parts, which outputs of every structure have."""
+        numbers = _take_ends(self.numbers, _ENDS, math.nan)
+        labels = [*_take_ends(self.labels, _ENDS), *_take_ends(structure, _ENDS)]
+        return Reading(np.array([len(self.numbers), *numbers]), labels)
 
 
 def read_returned(output: object, reading: Reading) -> Hashable:
@@ -130,25 +135,22 @@ def _read_held(item: object, reading: Reading) -> Hashable:
     """Read what an exception holds; what cannot be read tells its type."""
     if isinstance(item, BaseException):
         return read_exception(item, reading)
-    part = Reading()
+    part = Reading(words=reading.words)
     structure = _ask(read_output, item, part)
     if isinstance(structure, Exception):
         return type(item).__name__
     reading.numbers += part.numbers
     reading.labels += part.labels
-    reading.words += part.words
     return structure
 
 
 def _read_whole(item: object, words: list) -> Hashable:
     """Return all of a key or an element, its numbers by their bits, and add its words to a list."""
-    if type(item) is str:
-        words += _find(_PIECE, item, _MOST_WORDS)
     if type(item) in (int, str):
+        words += _find(_PIECE, item, _MOST_WORDS) if type(item) is str else []
         return type(item), item
-    reading = Reading()
+    reading = Reading(words=words)
     structure = read_output(item, reading)
-    words += reading.words
     return structure, reading.copy_numbers().tobytes(), tuple(reading.labels)
 
 
@@ -158,9 +160,8 @@ def _read_text(kind: type, text: str, reading: Reading) -> Hashable:
     if len(reading.labels) > _MOST_LABELS:
         return kind
     words = _WORD.findall(text[:_LONG] + text[_LONG:][-_LONG:])
-    numbers = [float(number) for number in _find(_NUMBER, text, _MOST_NUMBERS)]
-    reading.numbers += [float(len(text)), float(len(words))]
-    reading.numbers += numbers + [math.nan] * (_MOST_NUMBERS - len(numbers))
+    numbers = [_as_number(found) for found in _find(_NUMBER, text, 2 * _FEW) + 2 * _FEW * [""]]
+    reading.numbers += [float(len(text)), float(len(words)), *numbers[: 2 * _FEW]]
     reading.labels += _take_ends(text, 2 * _ENDS)
     for word in _take_ends(words, _ENDS):
         reading.labels += [word, word[:1], word[-1:]]
@@ -172,17 +173,14 @@ def _find(pattern: re.Pattern, text: str, most: int) -> list[str]:
     return [found[0] for found in islice(pattern.finditer(text), most)]
 
 
-def _take_ends(parts: str | list[str], many: int) -> list[str]:
-    """Return as many letters or words from either end, in turn; missing ones are empty."""
+def _take_ends(parts: Sequence, many: int, missing: object = "") -> list:
+    """Return as many letters, words or other parts from either end, in turn."""
     ends = [end for place in range(many) for end in (place, -1 - place)]
-    return [parts[end] if -len(parts) <= end < len(parts) else "" for end in ends]
+    return [parts[end] if -len(parts) <= end < len(parts) else missing for end in ends]
 
 
 def _as_number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
+    return float(word) if _NUMBER.fullmatch(word) else math.nan
 
 
 def _read_set(items: list, reading: Reading) -> tuple:
