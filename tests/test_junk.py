@@ -74,7 +74,7 @@ def assert_taken_or_refused(call, arguments, parameter):
     before = {name: f"{type(value)} {value!r}" for name, value in arguments.items()}
     try:
         call(**arguments)
-    except (ValueError, TypeError) as refusal:
+    except (ValueError, TypeError, FileNotFoundError) as refusal:
         message, junk = str(refusal), arguments[parameter]
         theirs = parameter in ("X", "y") and "/sklearn/" in raised_in(refusal)
         assert theirs or re.search(rf"\b{parameter}\b| must ", message), (junk, message)

@@ -875,8 +875,12 @@ def find_coverage(metric, samples, t, n, size, epsilon, confidence, rng):
     """Return how often intervals hold t, over samples of the metric with fresh noise on each."""
     release = make_release(metric, n, epsilon, size)
     low, high = thresholds(release, size, t, confidence)
-    drawn = release.noise.scale(size) * rng.standard_t(release.noise.degrees, samples.size)
-    released = np.clip(samples + drawn, 0, 1)
+    noise = release.noise
+    if noise.family == "pareto":  # numpy's is that of one side, from 0 on
+        drawn = rng.pareto(noise.degrees, samples.size) * rng.choice([-1, 1], samples.size)
+    else:
+        drawn = rng.standard_t(noise.degrees, samples.size)
+    released = np.clip(samples + noise.scale(size) * drawn, 0, 1)
     return np.mean((low <= released) & (released <= high))
 
 
