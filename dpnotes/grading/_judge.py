@@ -5,7 +5,6 @@ probability of at most `share` on a right submission.
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import cycle, repeat
@@ -46,8 +45,7 @@ def judge_runs(task: Task, runs: Runs, share: float, rng: np.random.Generator) -
         claim = "" if task.epsilon is None else f"; epsilon = {task.epsilon:.4g} is not refuted"
         where = f"each of {len(task.data_sets)} data sets"
         return name, f"Passed: {task.trials:,} runs on {where}{claim}."
-    values = [set(map(by_value, outputs)) for outputs in runs.outputs]
-    if all(found == {None} for found in values):
+    if all(output is None for outputs in runs.outputs for output in outputs):
         return name, (
             f"{task.function} returned None whenever it was called: it is not written yet, or it "
             "lacks a return."
@@ -55,8 +53,10 @@ def judge_runs(task: Task, runs: Runs, share: float, rng: np.random.Generator) -
     # Whatever its distribution, a shape and a generator are right or wrong by themselves.
     mistake = _find_mistake(task, runs) if name not in ("shape", "rng") else ""
     if task.uses_rng and not mistake and name in ("privacy", "distribution"):
-        for data, outputs, found in zip(task.data_sets, runs.outputs, values, strict=True):
-            if len(found) == 1 and not _is_likely(task, data, outputs):
+        for data, outputs in zip(task.data_sets, runs.outputs, strict=True):
+            # Compared with the first and not in a set: their hashes may be made to be all one.
+            found = list(map(by_value, outputs))
+            if found.count(found[0]) == len(found) and not _is_likely(task, data, outputs):
                 name = "rng"
                 fault = (
                     f"On {_quote_value(data)}, {task.function} returned {_quote(outputs[0])} in "
@@ -156,9 +156,14 @@ def _is_number(value: object) -> bool:
 
 
 def _as_array(output: object) -> NDArray | None:
-    """Return an output as an array, if it is one: lists of several lengths are none."""
-    with suppress(ValueError):
-        return np.asarray(output)
+    """Return an output as an array, if it is one: lists of several lengths are none.
+
+    With texts in it, it is one of objects: each number would take as much as the longest text.
+    """
+    with suppress(MemoryError, ValueError):
+        parts = () if isinstance(output, np.ndarray) else np.asarray(output, dtype=object).flat
+        has_text = any(isinstance(part, str) for part in parts)
+        return np.asarray(output, dtype=object if has_text else None)
     return None
 
 
@@ -264,26 +269,33 @@ def check_distribution(
             if value is None:
                 return f"On {_quote_value(data)}, {_quote(output)} has no statistic of the task."
     compare = compare_frequencies if isinstance(stated, Mapping) else compare_numbers
-    return compare(words, values, stated, share)
+    return compare(words, values, stated, share, task.tolerance)
 
 
-def compare_frequencies(data: str, outputs: list, stated: Mapping, share: float) -> str | None:
+def compare_frequencies(
+    data: str, outputs: list, stated: Mapping, share: float, tolerance: float
+) -> str | None:
     """Compare frequencies with probabilities: an exact binomial test for each output.
 
     Each of K outputs has two tails, of an error of share / 2K each: no approximation, and what
-    deviates has a name.
+    deviates has a name. A float within the tolerance of one that is stated is that one.
     """
-    stated = {by_value(output): float(p) for output, p in stated.items()}
-    names, p = list(stated), np.array(list(stated.values()))
+    stated = {by_value(name): (name, float(p)) for name, p in stated.items()}
+    names, p = list(stated), np.array([p for _, p in stated.values()])
     if not (abs(p.sum() - 1) <= _ROUNDED and (p >= 0).all()):
         raise ValueError(
             f"distribution must return probabilities that sum to 1, on {data} they sum to {p.sum()}"
         )
-    counts, runs = Counter(map(by_value, outputs)), len(outputs)
+    counts, runs = dict.fromkeys(names, 0), len(outputs)
     for output in outputs:
-        if not stated.get(by_value(output), 0.0):
+        value = by_value(output)
+        if value not in stated:
+            near = (v for v, (name, _) in stated.items() if _is_answer(output, name, tolerance))
+            value = next(near, value)
+        if not stated.get(value, (None, 0.0))[1]:
             return f"On {data}, an output was {_quote(output)}, which must not come."
-    p, hits = p.clip(max=1.0), np.array([counts[name] for name in names])
+        counts[value] += 1
+    p, hits = p.clip(max=1.0), np.array(list(counts.values()))
     tails = np.minimum(_at_least(runs - hits, runs, 1 - p), _at_least(hits, runs, p))
     worst = int(tails.argmin())
     if tails[worst] >= share / (2 * len(names)):
@@ -300,7 +312,9 @@ def _at_least(hits: ArrayLike, runs: int, p: ArrayLike) -> NDArray[np.float64]:
     return special.bdtrc(np.asarray(hits) - 1, runs, p)
 
 
-def compare_numbers(data: str, outputs: list, stated: object, share: float) -> str | None:
+def compare_numbers(
+    data: str, outputs: list, stated: object, share: float, tolerance: float
+) -> str | None:
     """Compare two distribution functions, by the bound of Dvoretzky, Kiefer, Wolfowitz, Massart.
 
     The two are nowhere further apart than sqrt(log(2 / error) / 2n), but with probability error;
@@ -313,15 +327,17 @@ def compare_numbers(data: str, outputs: list, stated: object, share: float) -> s
             return f"On {data}, an output was {_quote(output)}: {fault}."
     n = len(outputs)
     values, counts = np.unique(np.asarray(outputs, dtype=float), return_counts=True)
-    if _is_discrete(stated):
-        beside = values[np.asarray(stated.pmf(values)) == 0]
-        if beside.size:
-            return f"On {data}, an output was {beside[0]!r}, which must not come."
-    upto = counts.cumsum() / n
     at = np.asarray(stated.cdf(values), dtype=float)
     step = np.asarray(stated.pmf(values), dtype=float) if hasattr(stated, "pmf") else 0.0
+    if _is_discrete(stated):
+        # Rounding puts a value beside the grid, and makes several of one.
+        at = np.where(step, at, stated.cdf(values + tolerance))
+        step = np.where(step, step, at - stated.cdf(values - tolerance))
+        if not step.all():
+            return f"On {data}, an output was {values[step.argmin()]!r}, which must not come."
+    found = np.append(0, counts.cumsum()) / n
     # Both functions at each value, and below it.
-    seen = np.concatenate([upto, upto - counts / n])
+    seen = found[np.concatenate([np.searchsorted(at, at, side) for side in ("right", "left")])]
     wanted = np.concatenate([at, at - step])
     worst = int(np.abs(seen - wanted).argmax())
     is_constant = len(values) == 1 and np.all(step ** (n - 1) <= share / 2)

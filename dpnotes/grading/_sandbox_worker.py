@@ -98,13 +98,11 @@ def answer_calls(setup: dict, calls: Iterable[tuple]) -> Iterator[list]:
 def answer_call(function: Callable, args: tuple, options: dict) -> list:
     """Return what came of a call."""
     try:
-        output = function(*args, **options)
-    except BaseException as error:
-        return ["raised", *describe_error(error)]
-    try:
-        return ["returned", write_output(output)]
-    except TypeError as error:
+        return ["returned", write_output(function(*args, **options))]
+    except Refused as error:
         return ["refused", str(error)]
+    except BaseException as error:  # of the function, or of a dataclass when its fields are read
+        return ["raised", *describe_error(error)]
 
 
 def describe_error(error: BaseException) -> list[str]:
@@ -141,13 +139,16 @@ def split_cell(cell: str) -> list[ast.Module | str]:
     """Return the statements of a cell, or all of it as one where it cannot be read.
 
     Lines that begin with % or ! are for IPython, as are a name with ? and what it assigns from
-    them; in what is no Python with them, each becomes a line that does nothing.
+    them. One at which Python can read no further becomes a line that does nothing: within an
+    expression or a text, such a line is part of it.
     """
-    plain = MAGIC.sub(r"\1pass", cell)
-    for text in (cell, plain):
-        with suppress(MemoryError, RecursionError, SyntaxError, ValueError):
-            return [ast.Module([statement], []) for statement in ast.parse(text).body]
-    return [plain]
+    try:
+        return [ast.Module([statement], []) for statement in ast.parse(cell).body]
+    except (MemoryError, RecursionError, SyntaxError, ValueError) as error:
+        number, lines = getattr(error, "lineno", None) or 0, cell.split("\n")
+    lines[number - 1 : number] = [MAGIC.sub(r"\1pass", line) for line in lines[number - 1 : number]]
+    mended = "\n".join(lines)
+    return [cell] if mended == cell else split_cell(mended)
 
 
 def load_mechanism(place: str | bytes) -> tuple[Callable | None, list[str]]:
@@ -173,18 +174,20 @@ def write_output(output: object, depth: int = 0) -> object:
     """Return an output as JSON holds it: constants as they are, and [name, part, ...] for others.
 
     Numbers of numpy become Python's own, and an array of numbers is its shape and the list of them.
-    What has no name there, such as a subclass, raises a TypeError that says what it is.
+    What has no name there, such as a subclass, is refused in words that say what it is.
     """
     kind = type(output)
     if dataclasses.is_dataclass(kind):
         fields = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
         return write_output({kind.__name__: fields | getattr(output, "__dict__", {})}, depth)
     if type(kind) is not type:  # a metaclass may say that it equals another type
-        raise TypeError(describe_kind(kind))
+        raise Refused(describe_kind(kind))
+    if kind is int and output.bit_length() > 14_284:  # Python writes and reads no more
+        raise Refused("number of 4,300 digits or more")
     if output is None or kind in (bool, int, float, str):
         return output
     if depth == DEEPEST:
-        raise TypeError(f"nest of more than {DEEPEST} lists, or of one within itself")
+        raise Refused(f"nest of more than {DEEPEST} lists, or of one within itself")
     if kind in (list, tuple):
         return [kind.__name__, *[write_output(item, depth + 1) for item in output]]
     if kind is dict:
@@ -197,8 +200,8 @@ def write_output(output: object, depth: int = 0) -> object:
             return ["array", output.shape, output.ravel().tolist()]
         if output.dtype.kind in "biufUO":
             return write_output(output.tolist(), depth + (output.dtype.kind == "O"))
-        raise TypeError(f"{kind.__name__} of {output.dtype}")
-    raise TypeError(describe_kind(kind))
+        raise Refused(f"{kind.__name__} of {output.dtype}")
+    raise Refused(describe_kind(kind))
 
 
 def describe_kind(kind: type) -> str:
@@ -207,6 +210,10 @@ def describe_kind(kind: type) -> str:
     ways += [MENDS[name] for name in [kind.__name__] if name in MENDS]
     ways += [f"take {way}" for name, way in WAYS.items() if hasattr(kind, name)]
     return f"{kind.__name__} ({ways[0]})" if ways else kind.__name__
+
+
+class Refused(TypeError):  # noqa: N818
+    """What a function returned is no output."""
 
 
 class Blocked:

@@ -43,8 +43,8 @@ class Task:
     answers : iterable of (arguments, right answer), default ()
         For a function without randomness: tuples of arguments, and what it has to return.
     tolerance : float, default 1e-6
-        How far a float may be from the right answer, relatively, or absolutely if that is 0.0. A
-        right answer that is an integer has to be met exactly.
+        How far a float may be from the right answer, or from an output that `distribution` states,
+        relatively, or absolutely if that is 0.0. What is an integer there has to be met exactly.
     pairs : iterable of (data set, neighbour) or (data set, neighbour, words), default ()
         For a mechanism: what the claim calls neighbours, as for `report`.
     data : iterable, default ()

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import sys
 import time
 
 import numpy as np
@@ -12,9 +13,10 @@ from scipy import stats
 from dpnotes.audit import pairs_in_domain
 from dpnotes.grading import Task, _grade, _judge, grade
 from dpnotes.grading._judge import by_value
-from dpnotes.grading._task import plan_calls
+from dpnotes.grading._task import Runs, plan_calls
 
 KEEP = 0.7310585786300049  # at epsilon 1
+GRID = stats.randint(0, 5, loc=0.1)
 
 
 def coin(keep):
@@ -161,6 +163,7 @@ TABLE = [[KEEP, 1 - KEEP], [1 - KEEP, KEEP]]
         (9.0, "[[1], [1, 2]]", "its rows differ in length"),
         (9.0, "nan", "finite numbers are asked for"),
         (9.0, "10**400", "which is not right"),
+        (9.0, "['a' * 10**7, *[0] * 10**6]", "numbers are asked for"),  # in numpy 36 TiB
         (1, "True", "a number is asked for"),
         (True, "1", "True or False is asked for"),
         (np.nan, "nan", "Passed"),
@@ -384,6 +387,35 @@ def test_outputs_of_two_values_are_two_outputs(one, other):
     assert repr(by_value(one)) != repr(by_value(other))
 
 
+def test_outputs_that_were_made_to_have_one_hash_keep_no_judge_waiting():
+    """A set or a count of them takes the square of their number."""
+    outputs = [[0] * 600 + [place * sys.hash_info.modulus] for place in range(4000)]
+    for task in (private_task(pairs=[(0, 1)]), answer_task(epsilon=None, data=[0], pairs=())):
+        began = time.monotonic()
+        runs = Runs([outputs for _ in task.data_sets], [([0], 1, 2)])
+        assert _judge.judge_runs(task, runs, 0.001, np.random.default_rng(1))[0] == "rng"
+        assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("told", "stated", "check"),
+    [
+        ("-1 / 3 if rng.random() < .5 else 'a'", {-1 / 3 * (1 + 1e-15): 0.5, "a": 0.5}, "passed"),
+        ("[rng.integers(2), .1 + .2]", {(0, 0.3): 0.5, (1, 0.3): 0.5}, "passed"),
+        ("rng.integers(2) / 3 * 1.00001", {0.0: 0.5, 1 / 3: 0.5}, "distribution"),
+        ("int(rng.integers(2)) * (1 + 1e-15)", {0: 0.5, 1: 0.5}, "distribution"),
+        # Rounding makes several values of one on a grid.
+        ("(rng.integers(-2, 7) + .1) - 2", stats.randint(-4, 5, loc=0.1), "passed"),
+        ("(rng.integers(5) + .1 + 50 * (x := rng.integers(2))) - 50 * x", GRID, "passed"),
+        ("rng.integers(5) + .10001", GRID, "distribution"),
+        ("rng.integers(6) + .1", GRID, "distribution"),
+    ],
+)
+def test_a_float_is_what_is_stated_within_the_tolerance(told, stated, check):
+    task = answer_task(epsilon=None, pairs=(), data=[0], distribution=lambda _: stated)
+    assert returns(told, task).check == check
+
+
 def test_a_distribution_names_outputs_by_their_values():
     task = answer_task(distribution=lambda truth: {float("nan"): 1.0})
     assert returns("'nan'", task).check == "rng"  # in all runs, and never right
@@ -465,7 +497,7 @@ def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
     accused = sum(
         stats.binom.pmf(hits, runs, 0.3)
         for hits in range(runs + 1)
-        if _judge.compare_frequencies("x", [0] * hits + [1] * (runs - hits), stated, share)
+        if _judge.compare_frequencies("x", [0] * hits + [1] * (runs - hits), stated, share, 0.0)
     )
     assert share / 20 < accused <= share
     # Of numbers as well where nearly all are one value, which a bound for all does not see.
@@ -474,7 +506,7 @@ def test_right_frequencies_are_accused_no_more_often_than_the_share(share):
             stats.binom.pmf(hits, runs, rare)
             for hits in range(runs + 1)
             if _judge.compare_numbers(
-                "x", [1.0] * hits + [0.0] * (runs - hits), stats.bernoulli(rare), share
+                "x", [1.0] * hits + [0.0] * (runs - hits), stats.bernoulli(rare), share, 0.0
             )
         )
         assert accused <= share
@@ -489,7 +521,8 @@ def test_right_numbers_are_accused_no_more_often_than_the_share():
         (grid, lambda: grid.rvs(size=100, random_state=rng)),
     ]:
         accused = sum(
-            bool(_judge.compare_numbers("x", list(draw()), stated, share)) for _ in range(times)
+            bool(_judge.compare_numbers("x", list(draw()), stated, share, 0.0))
+            for _ in range(times)
         )
         # At most 200 are expected; 0.1 % of such counts are above 240.
         assert 0 < accused <= stats.binom.ppf(0.999, times, share)
@@ -504,7 +537,7 @@ def test_a_notebook_is_graded_cell_by_cell(tmp_path):
         {"cell_type": "code", "source": ["from __future__ import annotations"]},
         {"cell_type": "code", "source": ["%matplotlib inline\n", "!ls\n", "import math"]},
         {"cell_type": "code", "source": ["if math:\n", "  !pip install dp\n", "math.pow?\n"]},
-        {"cell_type": "code", "source": ["files = !ls\n", "two = (5\n", "  % 3)"]},
+        {"cell_type": "code", "source": ["files = !ls\n", "two = 2 * (5\n", "%3\n", "  != 3)"]},
         {"cell_type": "code", "source": ["assert False\n", "unknown +"]},
         {"cell_type": "code", "source": ["print(unknown)\n", "def answer(x: NoSuchType):\n"]},
     ]

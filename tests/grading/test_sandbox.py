@@ -245,6 +245,8 @@ def test_the_solution_cannot_be_imported_where_it_is_blocked(isolation):
     ("made", "words"),
     [
         ("np.zeros((10**8, 0))", "Its process ended, or said what cannot be read."),
+        ("-(10**4300)", "answer returned a number of 4,300 digits or more; return numbers"),
+        ("Empty()", "answer raised AttributeError: 'Empty' object has no attribute 'x'."),
         ("[1j]", "answer returned a complex; return numbers, texts, lists or arrays of them."),
         ("deep", "answer returned a nest of more than 30 lists, or of one within itself; return"),
         (
@@ -255,6 +257,7 @@ def test_the_solution_cannot_be_imported_where_it_is_blocked(isolation):
 )
 def test_what_cannot_be_judged_is_no_output(made, words):
     source = "import numpy as np\ndeep, endless = [], {}\nendless[0] = [endless]\n"
+    source += "import dataclasses as d\n@d.dataclass\nclass Empty:\n x: int = d.field(init=False)\n"
     source += f"for _ in range(30): deep = [deep]\ndef answer(): return {made}"
     found = verdict(source, number_task(answers=[((), 1.0)]), "process")
     assert found.check == "run"
