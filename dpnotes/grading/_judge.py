@@ -290,7 +290,7 @@ def compare_frequencies(
     for output in outputs:
         value = by_value(output)
         if value not in stated:
-            near = (v for v, (name, _) in stated.items() if _is_answer(output, name, tolerance))
+            near = (v for v, (name, _) in stated.items() if _is_answer(output, name, tolerance, 0))
             value = next(near, value)
         if not stated.get(value, (None, 0.0))[1]:
             return f"On {data}, an output was {_quote(output)}, which must not come."
