@@ -5,7 +5,7 @@ what was expected and never what the record holds, because strangers read logs.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from numbers import Integral, Real
 from types import UnionType
@@ -321,3 +321,74 @@ def as_numbers(name: str, values: ArrayLike, *, with_booleans: bool = False) -> 
     if array.dtype.kind not in ("biuf" if with_booleans else "iuf"):
         raise TypeError(f"{name} must be numbers, got {kind_of(array)}")
     return as_floats(array)
+
+
+def index_categories(domain: Sequence[Hashable], name: str = "domain") -> dict[Hashable, int]:
+    """Return the place of each category in a public list of them."""
+    domain = as_list(name, domain)
+    if any(_is_missing(category) for category in domain):
+        raise ValueError(f"{name} must not hold a missing category")
+    try:
+        places = {category: place for place, category in enumerate(domain)}
+    except TypeError:
+        raise TypeError(f"{name} must be hashable categories, got {shown(domain)}") from None
+    if len(places) < len(domain):
+        raise ValueError(f"{name} must hold different categories, got {shown(domain)}")
+    return places
+
+
+def find_categories(
+    values: Sequence[Hashable],
+    places: dict[Hashable, int],
+    name: str = "values",
+    of: str = "the domain",
+    *,
+    missing: str = "raise",
+    empty: bool = False,
+) -> np.ndarray:
+    """Return the place of each value, and -1 where it is missing, if that is accepted."""
+    values = as_list(name, values, empty=empty)
+    try:
+        found = np.fromiter((places.get(value, -1) for value in values), np.intp, len(values))
+    except TypeError:
+        raise TypeError(f"{name} must be hashable categories; a record is not") from None
+    for row in np.flatnonzero(found < 0):
+        if not _is_missing(values[row]):
+            raise ValueError(f"{name} must be in {of}; a record is not")
+        if missing == "raise":
+            raise ValueError(
+                f"{name} must not be missing: give missing answers a category of their own"
+            )
+    return found
+
+
+def as_list(name: str, values: Sequence[Hashable], *, empty: bool = False) -> list[Hashable]:
+    """Return a sequence as a list of Python objects; it may be empty only if that is accepted."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence, got a single {type(values).__name__}")
+    # The order of a set, and so of the columns, may change whenever Python starts.
+    if isinstance(values, Set | Mapping):
+        raise TypeError(
+            f"{name} must be a sequence, which has an order, got {type(values).__name__}"
+        )
+    if getattr(values, "ndim", 1) > 1:
+        raise TypeError(f"{name} must be one-dimensional, got {values.ndim} dimensions")
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not isinstance(values, list) or not (values or empty):
+        raise ValueError(f"{name} must be a sequence of at least one category")
+    # An array or a tensor, whose == does not return a single truth value.
+    kinds = set(map(type, values))
+    if any(hasattr(kind, "__array__") and not issubclass(kind, np.generic) for kind in kinds):
+        raise TypeError(f"{name} must hold single categories; one is an array")
+    return values
+
+
+def _is_missing(value: Hashable) -> bool:
+    """Whether a value is None, or differs from itself as NaN and pandas' NA do."""
+    if value is None:
+        return True
+    # NA != NA is NA, so identity detects it; but False != False is False, so booleans come first.
+    if isinstance(value, bool | np.bool_):
+        return False
+    unequal = value != value
+    return unequal is value or bool(unequal)

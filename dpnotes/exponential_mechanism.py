@@ -8,13 +8,14 @@ label it is randomized response, as in `dpnotes.label_privacy`.
 
 Its relatives are here as well. On average `permute_and_flip` is never worse at the same parameter
 (McKenna and Sheldon, 2020). At the same cost it is better on some tables and worse on others, and
-many choices by it cost more than by `sample`. `release_median` is the mechanism on a public grid
-of answers. `above_threshold` is the sparse vector technique: it names the first of many counts that
-is large. The exact distribution of each output can be computed too, so that `dpnotes.audit` can
-check it.
+many choices by it cost more than by `sample`. `release_quantile` and `release_median` are the
+mechanism on a public grid of answers. `above_threshold` is the sparse vector technique: it names
+the first of many counts that is large. The exact distribution of each output can be computed too,
+so that `dpnotes.audit` can check it.
 """
 
 import math
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral
@@ -30,6 +31,7 @@ from dpnotes._checks import (
     check_epsilon,
     check_flag,
     check_integer,
+    check_probability,
     check_real,
     check_rng,
     is_finite,
@@ -37,7 +39,16 @@ from dpnotes._checks import (
     shown,
 )
 from dpnotes._coins import discrete_laplace, draw_index, flip_each
-from dpnotes.release import Release
+from dpnotes.release import (
+    REPLACED,
+    Limits,
+    Neighbours,
+    NumberRelease,
+    TableRelease,
+    _check_neighbours,
+    _name_public,
+    _read_groups,
+)
 
 # The largest count, beyond which they are clipped, and scale: so that sums fit 64 bits.
 _LARGEST_COUNT, _LARGEST_SCALE = 2**53, 2.0**40
@@ -233,6 +244,123 @@ def permute_and_flip_distribution(
     return chances * total
 
 
+def release_quantile(
+    values: ArrayLike,
+    share: float,
+    epsilon: float,
+    *,
+    low: float,
+    high: float,
+    steps: int = 1_000_000,
+    neighbours: Neighbours = REPLACED,
+    by: Sequence[Hashable] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    interval: float | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> NumberRelease | TableRelease:
+    """Release a private quantile, of all records or in each group, as an answer on a public grid.
+
+    Parameters
+    ----------
+    values : array_like of shape (n,)
+        One finite number a record. What lies outside the bounds counts as the nearer bound.
+    share : float
+        The share of values that should be below, strictly between 0 and 1, in whole 2^-20.
+    epsilon : float
+        The privacy cost of all that is released, positive and finite.
+    low, high : float
+        The smallest and the largest answer, with low < high. They must be public, and not be read
+        off the values.
+    steps : int
+        The answers are low + i (high - low) / steps for i = 0 to steps, rounded once to doubles;
+        from 1 to 2**40. For whole numbers from 0 to 120 take 120.
+    neighbours : {REPLACED, ADDED_OR_REMOVED}
+        Which two data sets the promise compares; both are in `dpnotes.release`. If a record is
+        replaced, the number of records is public.
+    by : sequence of hashable, length n, optional
+        The group of each record, one of `groups`.
+    groups : sequence of hashable, length k, optional
+        All groups, different and public. Empty ones are answered like the others.
+    interval : float, optional
+        A confidence, such as 0.95, with which two more quantiles are to enclose the true one. They
+        take a quarter of epsilon each.
+    rng : Generator, int or None
+        Where the randomness comes from; None asks the system for a fresh start.
+
+    Returns
+    -------
+    NumberRelease or TableRelease
+        The quantile, or one for each group.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are no values although their number is public, one is not a finite number, or a
+        parameter is out of range or of the wrong kind. Nothing else about the values is refused,
+        except that integers in a list must fit signed 64 bits, and booleans are not numbers here.
+
+    Notes
+    -----
+    Every value is rounded to the grid. An answer is bad by the number of values below it beyond
+    share * n, or of those above it beyond (1 - share) * n, whichever is larger. Answers between two
+    neighbouring values are equally bad, so the exponential mechanism first draws such an interval,
+    with exact coins, and then a point of it (Smith, 2011, draws a real number there, whose last
+    digits could give away the values on both sides). An answer is drawn with probability
+    proportional to exp(-t * bad).
+
+    A record that is replaced moves `bad` by 1 at most, up or down, so t is epsilon / 2. One that is
+    added or removed moves it by m = max(share, 1 - share) at most, so t is epsilon / (2 m). If it
+    may move to another group, then it is removed from one and added to the other, and t is
+    epsilon / (4 m): all medians of a partition together cost what one of them does.
+
+    An answer is worse than the best by more than (ln(steps + 1) + x) / t with probability at most
+    e^-x. So the two quantiles of `interval` aim that many ranks to the left and to the right, and
+    each is on the wrong side of the true quantile with at most half of the error. Time is
+    O(n log n), whatever `steps` is.
+
+    Examples
+    --------
+    >>> ages = [23, 31, 35, 38, 40, 42, 57] * 100
+    >>> released = release_quantile(
+    ...     ages, 0.75, 1.0, low=0, high=120, steps=120, interval=0.95, rng=0
+    ... )
+    >>> released.value, released.interval()
+    (42.0, (40.0, 42.0))
+    """
+    epsilon, share = check_epsilon(epsilon), _check_share(share)
+    low, high = _check_range(low, high)
+    steps = check_integer("steps", steps, low=1, high=2**40)
+    neighbours = _check_neighbours(neighbours)
+    error = 0.0 if interval is None else 1 - check_probability("interval", interval)
+    rng = check_rng(rng)
+    places = _read_places(values, low, high, steps, neighbours)
+    found, groups = _read_groups(places.size, by, groups)
+    each = _strength(epsilon, share, neighbours, grouped=groups is not None)
+    parts = [places] if found is None else _split(places, found, len(groups))
+
+    def draw(part: np.ndarray, strength: float, aside: int = 0) -> float:
+        ends, weights = _stretches(part, share, strength, steps, aside)
+        [drawn] = draw_index(np.diff(ends) * weights, 1, rng)
+        place = int(rng.integers(ends[drawn], ends[drawn + 1]))
+        return float(Fraction(low) + (Fraction(high) - Fraction(low)) * Fraction(place, steps))
+
+    answers, limits = [draw(part, each / 2 if error else each) for part in parts], None
+    if error:
+        aside = math.ceil(math.log(2 * (steps + 1) / error) / (each / 8))
+        ends = [[draw(part, each / 4, side) for side in (-aside, aside)] for part in parts]
+        pairs = zip(answers, *zip(*ends, strict=True), strict=True)
+        limits = Limits(1 - error, tuple((min(three), max(three)) for three in pairs))
+    promise = {
+        "epsilon": epsilon,
+        "mechanism": "exponential mechanism on a grid of answers",
+        "neighbours": _name_public(neighbours, groups),
+        "basis": limits,
+    }
+    if groups is None:
+        return NumberRelease(value=answers[0], **promise)
+    return TableRelease(value=answers, domain=groups, **promise)
+
+
 def release_median(
     values: ArrayLike,
     epsilon: float,
@@ -240,48 +368,23 @@ def release_median(
     low: float,
     high: float,
     steps: int = 1_000_000,
+    neighbours: Neighbours = REPLACED,
+    by: Sequence[Hashable] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    interval: float | None = None,
     rng: np.random.Generator | int | None = None,
-) -> Release:
-    """Release a private median, as one of the answers on a public grid.
+) -> NumberRelease | TableRelease:
+    """Release a private median: `release_quantile` with a share of one half.
 
     Parameters
     ----------
-    values : array_like of shape (n,)
-        One finite number a record. What lies outside the bounds counts as the nearer bound.
-    epsilon : float
-        The privacy cost when one record is replaced by another, positive and finite.
-    low, high : float
-        The smallest and the largest answer, with low < high. They must be public, and not be read
-        off the values.
-    steps : int
-        The answers are low + i (high - low) / steps for i = 0 to steps, rounded once to doubles;
-        from 1 to 2**40. For whole numbers from 0 to 120 take 120.
-    rng : Generator, int or None
-        Where the randomness comes from; None asks the system for a fresh start.
+    values, epsilon, low, high, steps, neighbours, by, groups, interval, rng
+        As in `release_quantile`.
 
     Returns
     -------
-    Release
-        The median; ``float`` of it is the number.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are no values, one is not a finite number, or a parameter is out of range or of the
-        wrong kind. Nothing else about the values is refused, except that integers in a list must
-        fit signed 64 bits, and booleans are not numbers here.
-
-    Notes
-    -----
-    Every value is rounded to the grid. The utility of an answer is minus the number of values below
-    it, or of those above it, whichever is larger; one record moves this by at most 1. Answers
-    between two neighbouring values have the same utility, so the exponential mechanism first draws
-    such an interval, with exact coins, and then a point of it (Smith, 2011, draws a real number
-    there, whose last digits could give away the values on both sides).
-
-    The number of values on the worse side of the answer exceeds the least that is possible by more
-    than 2 (ln(steps + 1) + t) / epsilon with probability at most e^-t. Time is O(n log n), whatever
-    `steps` is.
+    NumberRelease or TableRelease
+        The median, or one for each group.
 
     Examples
     --------
@@ -289,36 +392,61 @@ def release_median(
     >>> release_median(ages, 1.0, low=0, high=120, steps=120, rng=0).value
     38.0
     """
-    epsilon = check_epsilon(epsilon)
+    options = {"low": low, "high": high, "steps": steps, "neighbours": neighbours}
+    options |= {"by": by, "groups": groups, "interval": interval, "rng": rng}
+    return release_quantile(values, 0.5, epsilon, **options)
+
+
+def quantile_distribution(
+    values: ArrayLike,
+    share: float,
+    epsilon: float,
+    *,
+    low: float,
+    high: float,
+    steps: int,
+    neighbours: Neighbours = REPLACED,
+) -> np.ndarray:
+    """Return the exact distribution of what `release_quantile` draws of all records.
+
+    Parameters
+    ----------
+    values, share, epsilon, low, high
+        As in `release_quantile`.
+    steps : int
+        The number of steps between the bounds, from 1 to 10**7.
+    neighbours : {REPLACED, ADDED_OR_REMOVED}
+        As in `release_quantile`.
+
+    Returns
+    -------
+    ndarray of shape (steps + 1,)
+        The probability of each answer, from low to high; they sum to 1.
+
+    Examples
+    --------
+    >>> quantile_distribution([1, 1, 2], 0.5, 2 * np.log(3), low=0, high=3, steps=3).round(4)
+    array([0.0714, 0.6429, 0.2143, 0.0714])
+    """
+    epsilon, share = check_epsilon(epsilon), _check_share(share)
     low, high = _check_range(low, high)
-    steps = check_integer("steps", steps, low=1, high=2**40)
-    rng = check_rng(rng)
-    ends, weights = _stretches(values, epsilon, low, high, steps)
-    [drawn] = draw_index(np.diff(ends) * weights, 1, rng)
-    place = int(rng.integers(ends[drawn], ends[drawn + 1]))
-    return Release(
-        float(Fraction(low) + (Fraction(high) - Fraction(low)) * Fraction(place, steps)),
-        epsilon,
-        mechanism="exponential mechanism on a grid of answers",
-        neighbours="one record replaced by another",
-    )
+    steps = check_integer("steps", steps, low=1, high=_LARGEST_TABLE)
+    places = _read_places(values, low, high, steps, _check_neighbours(neighbours))
+    strength = _strength(epsilon, share, neighbours, grouped=False)
+    ends, weights = _stretches(places, share, strength, steps)
+    distribution = np.repeat(weights, np.diff(ends))
+    return distribution / distribution.sum()
 
 
 def median_distribution(
     values: ArrayLike, epsilon: float, *, low: float, high: float, steps: int
 ) -> np.ndarray:
-    """Return the exact distribution of what `release_median` draws.
+    """Return the exact distribution of what `release_median` draws of all records.
 
     Parameters
     ----------
-    values : array_like of shape (n,)
-        One finite number a record.
-    epsilon : float
-        The privacy cost, positive and finite.
-    low, high : float
-        The smallest and the largest answer, with low < high.
-    steps : int
-        The number of steps between them, from 1 to 10**7.
+    values, epsilon, low, high, steps
+        As in `quantile_distribution`.
 
     Returns
     -------
@@ -330,12 +458,7 @@ def median_distribution(
     >>> median_distribution([1, 1, 2], 2 * np.log(3), low=0, high=3, steps=3).round(4)
     array([0.0714, 0.6429, 0.2143, 0.0714])
     """
-    epsilon = check_epsilon(epsilon)
-    low, high = _check_range(low, high)
-    steps = check_integer("steps", steps, low=1, high=_LARGEST_TABLE)
-    ends, weights = _stretches(values, epsilon, low, high, steps)
-    distribution = np.repeat(weights, np.diff(ends))
-    return distribution / distribution.sum()
+    return quantile_distribution(values, 0.5, epsilon, low=low, high=high, steps=steps)
 
 
 def above_threshold(
@@ -475,29 +598,61 @@ def _check_range(low: float, high: float) -> tuple[float, float]:
     return low, high
 
 
+def _check_share(share: float) -> float:
+    """Return a share in whole 2^-20, of which doubles hold the products with counts exactly."""
+    return check_probability("share", round(check_probability("share", share) * 2**20) / 2**20)
+
+
+def _read_places(
+    values: ArrayLike, low: float, high: float, steps: int, neighbours: Neighbours
+) -> np.ndarray:
+    """Return the place on the grid of each value."""
+    numbers = as_numbers("values", values)
+    if numbers.ndim != 1 or (numbers.size == 0 and neighbours == REPLACED):
+        raise ValueError(f"values must be one-dimensional and not empty, got shape {numbers.shape}")
+    if not is_finite(numbers):
+        raise ValueError("values must be finite")
+    shares = (np.clip(numbers, low, high) - low) / (high - low)
+    return np.rint(shares * steps).astype(np.int64)
+
+
+def _strength(epsilon: float, share: float, neighbours: Neighbours, *, grouped: bool) -> float:
+    """Return twice the factor of `bad` in the exponent, so that the release costs epsilon."""
+    if neighbours == REPLACED and not grouped:
+        return epsilon
+    furthest = max(share, 1 - share)
+    return epsilon / (2 * furthest if neighbours == REPLACED else furthest)
+
+
+def _split(places: np.ndarray, found: np.ndarray, groups: int) -> list[np.ndarray]:
+    """Return the places of each group."""
+    order = np.argsort(found, kind="stable")
+    return np.split(places[order], np.cumsum(np.bincount(found, minlength=groups))[:-1])
+
+
 def _stretches(
-    values: ArrayLike, epsilon: float, low: float, high: float, steps: int
+    places: np.ndarray, share: float, strength: float, steps: int, aside: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where the utility of answers on the grid changes, and the weight of each in between.
 
-    Stretch i holds the answers from ends[i] to ends[i + 1] - 1.
+    Stretch i holds the answers from ends[i] to ends[i + 1] - 1. The answers aim at a rank that lies
+    `aside` to the right, or to the left if that is negative, and otherwise at the end of the grid:
+    as if so many values more lay on either end.
     """
-    array = as_numbers("values", values)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"values must be one-dimensional and not empty, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError("values must be finite")
-    shares = (np.clip(array, low, high) - low) / (high - low)
-    places = np.sort(np.rint(shares * steps).astype(np.int64))
+    places, n = np.sort(places), places.size
+    inner = [places, places + 1, [1, steps] if aside else []]
     # A stable sort merges sorted runs quickly; newer `numpy.unique` hashes, which is slower.
-    ends = np.sort(np.concatenate([[0], places, places + 1, [steps + 1]]), kind="stable")
+    ends = np.sort(np.concatenate([[0], *inner, [steps + 1]]).astype(np.int64), kind="stable")
     ends = ends[np.append(True, ends[1:] > ends[:-1])]
     # The last value may lie on the last answer, behind which there is none.
     starts = ends[:-1]
-    below = np.searchsorted(places, starts, side="left")
-    above = places.size - np.searchsorted(places, starts, side="right")
-    worse = np.maximum(below, above)
-    return ends, _weights((worse.min() - worse) / 2, epsilon, 1.0)
+    below = np.searchsorted(places, starts, side="left") - share * n
+    above = n - np.searchsorted(places, starts, side="right") - (1 - share) * n
+    left, right = max(-aside, 0), max(aside, 0)
+    below += left * (starts > 0) - right
+    above += right * (starts < steps) - left
+    bad = np.maximum(below, above)
+    return ends, _weights((bad.min() - bad) / 2, strength, 1.0)
 
 
 def _check_answers(answers: ArrayLike) -> np.ndarray:

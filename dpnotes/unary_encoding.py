@@ -10,7 +10,7 @@ choice of p and q is from Wang et al. (2017), "Locally differentially private pr
 frequency estimation".
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Sequence
 from math import exp, inf, log, log1p
 
 import numpy as np
@@ -29,8 +29,9 @@ from dpnotes._checks import (
     check_real,
     check_rng,
     check_whole_counts,
+    find_categories,
+    index_categories,
     kind_of,
-    shown,
 )
 from dpnotes._coins import complement, flip_either, lie_probability
 
@@ -169,20 +170,9 @@ def encode(
            [0, 1]], dtype=uint8)
     """
     check_choice("missing", missing, ("raise", "zero"))
-    column = _columns(domain)
-    values = _as_list("values", values)
-    try:
-        columns = np.fromiter((column.get(value, -1) for value in values), np.intp, len(values))
-    except TypeError:
-        raise TypeError("values must be hashable categories; a record is not") from None
-    for row in np.flatnonzero(columns < 0):
-        if not _is_missing(values[row]):
-            raise ValueError("values must be in the domain; a record is not")
-        if missing == "raise":
-            raise ValueError(
-                "values must not be missing: give missing answers a category of their own"
-            )
-    bits = np.zeros((len(values), len(column)), dtype=np.uint8)
+    column = index_categories(domain)
+    columns = find_categories(values, column, missing=missing)
+    bits = np.zeros((columns.size, len(column)), dtype=np.uint8)
     known = np.flatnonzero(columns >= 0)
     bits[known, columns[known]] = 1
     return bits
@@ -540,50 +530,6 @@ def _check_bits(name: str, bits: ArrayLike) -> np.ndarray:
         )
     bits = np.ascontiguousarray(bits)
     return bits.view(np.uint8) if bits.dtype.itemsize == 1 else bits.astype(np.uint8)
-
-
-def _columns(domain: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Map each category of a domain to its column."""
-    domain = _as_list("domain", domain)
-    if any(_is_missing(category) for category in domain):
-        raise ValueError("domain must not hold a missing category")
-    try:
-        column = {category: position for position, category in enumerate(domain)}
-    except TypeError:
-        raise TypeError(f"domain must be hashable categories, got {shown(domain)}") from None
-    if len(column) < len(domain):
-        raise ValueError(f"domain must hold different categories, got {shown(domain)}")
-    return column
-
-
-def _as_list(name: str, values: Sequence[Hashable]) -> list[Hashable]:
-    """Return a non-empty sequence as a list of Python objects."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a sequence, got a single {type(values).__name__}")
-    # The order of a set, and so of the columns, may change whenever Python starts.
-    if isinstance(values, Set | Mapping):
-        raise TypeError(
-            f"{name} must be a sequence, which has an order, got {type(values).__name__}"
-        )
-    values = values.tolist() if hasattr(values, "tolist") else list(values)
-    if not isinstance(values, list) or not values:
-        raise ValueError(f"{name} must be a sequence of at least one category")
-    # An array or a tensor, whose == does not return a single truth value.
-    kinds = set(map(type, values))
-    if any(hasattr(kind, "__array__") and not issubclass(kind, np.generic) for kind in kinds):
-        raise TypeError(f"{name} must hold single categories; one is an array")
-    return values
-
-
-def _is_missing(value: Hashable) -> bool:
-    """Whether a value is None, or differs from itself as NaN and pandas' NA do."""
-    if value is None:
-        return True
-    # NA != NA is NA, so identity detects it; but False != False is False, so booleans come first.
-    if isinstance(value, bool | np.bool_):
-        return False
-    unequal = value != value
-    return unequal is value or bool(unequal)
 
 
 def _check_total(counts: np.ndarray, n: int | None) -> int | float:

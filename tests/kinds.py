@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpnotes import grading, pate, private_auc, private_confusion
+from dpnotes import grading, pate, private_auc, private_confusion, release
 
 torch = pytest.importorskip("torch")
 elun = pytest.importorskip("dpnotes.elun", exc_type=ModuleNotFoundError)
@@ -80,6 +80,7 @@ TEXT = types(None, 1, ["noise"]) + values("", " ")
 FLAG = types(None, 1, 0.0, "yes")
 FUNCTION = types(None, 1.0, "hinge", [hinge])
 LIST = types(None, 5, "ab")
+BOTH = types(None, 5, "replaced") + values(release.Neighbours("ours", sorted))
 MAPPING = types(None, 5, "ab", {1: "a"}, [("a", "b")])
 
 BAD_BOOLEANS = np.array([[0, 1, 2]], dtype=np.uint8).view(bool)
@@ -175,7 +176,7 @@ PICTURES += values(IMAGES[0], IMAGES[:0], IMAGES[:, :, :0])
 # Names, what a working call gives them, and what is refused. An optional parameter is left to its
 # default in a working call, unless its module or its function is named.
 KINDS = [
-    ("epsilon histogram.HistogramRelease.epsilon", 1.0, POSITIVE),
+    ("epsilon", 1.0, POSITIVE),
     ("beta loss accounting.low", 0.1, POSITIVE),
     ("learning_rate other_scale r scale seconds sensitivity sigma total", 2.0, POSITIVE),
     ("stated_epsilon", 0.5, POSITIVE),
@@ -279,7 +280,7 @@ KINDS = [
     ("accounting.compose_subsampled_gaussian.sigma", 2.0, POSITIVE + values(0.009)),
     ("accounting.compose_subsampled_gaussian.delta", 1e-5, PROBABILITY + values(9e-11)),
     ("accounting.steps accounting.queries", 2, SIZE + values(10**12, 10**30)),
-    ("audit.delta histogram.delta private_auc.delta private_confusion.delta", 0.0, DELTA_OR_0),
+    ("audit.delta private_auc.delta private_confusion.delta", 0.0, DELTA_OR_0),
     ("audit.epsilon", 1.5, NOT_NEGATIVE),
     ("grading.delta", None, DELTA_OR_0),
     ("grading.Task.epsilon", None, types("1", [1.0], 1j) + values(-1, math.nan, math.inf)),
@@ -319,14 +320,27 @@ KINDS = [
     ("exponential_mechanism.above_threshold.epsilon", 1.0, POSITIVE + values(1e-13)),
     ("exponential_mechanism.above_threshold.sensitivity", 1, COUNT + values(2**62)),
     ("exponential_mechanism.above_threshold_distribution.sensitivity", 1, COUNT + values(2**62)),
-    ("histogram.epsilon", 1.0, POSITIVE + values(9e-10)),
-    ("histogram.values unary_encoding.values", ["tea"], ANSWERS),
-    ("histogram.release_count.values histogram.count_log_pmf.values", [True, 0], YES_OR_NO),
+    ("counts_and_means.epsilon histogram.epsilon", 1.0, POSITIVE + values(9e-10)),
+    ("counts_and_means.values", [True, 0], YES_OR_NO),
+    ("counts_and_means.release_histogram.values histogram.values", ["tea"], ANSWERS),
+    ("unary_encoding.values", ["tea"], ANSWERS),
+    ("counts_and_means.release_sum.values counts_and_means.release_mean.values", [1], SUMMANDS),
+    ("counts_and_means.low", 0, FINITE + values(5, 0.5, -(2**32))),
+    ("counts_and_means.high", 5, FINITE + values(0, 4.5, 2**32)),
+    ("counts_and_means.step", 1, POSITIVE + values(2, 1e-9)),
+    ("counts_and_means.sensitivity", 1, COUNT + values(3)),
+    ("counts_and_means.categories", 3, COUNT + values(2**31 + 1)),
+    ("by", None, types(["a"])),
+    ("groups", None, types(["a"])),
+    ("counts_and_means.neighbours exponential_mechanism.neighbours", release.REPLACED, BOTH),
     ("histogram.output", [1, 0], NOISY_COUNTS),
+    ("histogram.count_log_pmf.values histogram.release_count.values", [True, 0], YES_OR_NO),
     ("histogram.count_log_pmf.output", [1, 0], NOISY_COUNT),
+    ("histogram.neighbours", release.REPLACED, BOTH),
     ("histogram.sensitivity", 1, COUNT + values(3)),
     ("histogram.categories", 3, COUNT + values(2**31 + 1)),
-    ("histogram.HistogramRelease.value", (1, -2), NOISY_COUNTS),
+    ("interval", None, or_none(PROBABILITY)),
+    ("exponential_mechanism.share", 0.5, PROBABILITY + values(1e-9)),
     ("label_privacy.epsilon randomized_response.epsilon", 1.0, POSITIVE + values(1e-17)),
     ("label_privacy.exponential.stated_epsilon", 1.0, POSITIVE + values(1e-17)),
     ("label_privacy.labels label_privacy.reports", [1, -1], NAMED_LABELS),
@@ -401,6 +415,11 @@ KINDS = [
     ("randomized_response.estimate_counts.counts", [5, 3], COUNTS + values([5], [2**62, 2**62])),
     ("release.delta", 0.0, DELTA_OR_0),
     ("release.value", 0.5, NUMBER),
+    ("release.basis", release.Limits(0.95, ((0.0, 1.0), (0.0, 2.0))), []),
+    ("release.NumberRelease.basis", release.Limits(0.95, ((0.0, 1.0),)), []),
+    ("release.TableRelease.value", [0.5, 1], types(None, "ab", ["a", "b"]) + values([1], 5)),
+    ("release.together", False, FLAG),
+    ("release.confidence", None, or_none(PROBABILITY)),
     ("symmetric_loss.margin", SCORED, FLOATS),
     ("symmetric_loss.scores", SCORED, FLOATS + values(torch.tensor(1.0), torch.ones(1, 1, 3))),
     ("symmetric_loss.loss", hinge, FUNCTION),
@@ -429,6 +448,9 @@ KINDS = {name: (works, refused) for names, works, refused in KINDS for name in n
 LEFT_OUT = {
     "grading.in_a_process": "it starts a process: `test_sandbox` has its refusals",
     "elun.Guarantee": "a model makes it, out of what was checked",
+    "counts_and_means.Tallies": "a release makes it, out of what was checked",
+    "counts_and_means.log_probability": "it takes what a release takes",
+    "release.Limits": "a release makes it, out of what was checked",
 }
 # What is only refused here, since it would read large files or files that may be absent.
 READS_FILES = {"datasets.load_mnist", "datasets.load_cifar10", "datasets.load_pate_votes"}

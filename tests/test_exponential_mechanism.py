@@ -21,9 +21,12 @@ from dpnotes.exponential_mechanism import (
     output_distribution,
     permute_and_flip,
     permute_and_flip_distribution,
+    quantile_distribution,
     release_median,
+    release_quantile,
     sample,
 )
+from dpnotes.release import ADDED_OR_REMOVED, REPLACED
 
 # The mechanism: what is promised.
 
@@ -602,3 +605,98 @@ def test_whether_a_sum_fits_64_bits_decides_nothing(power, sign):
             for place in (power, 53)
         )
         assert huge == cut_off
+
+
+# Quantiles.
+
+
+def quantile_chances(data, share, strength, aside=0, steps=3):
+    """Return the exact distribution of an answer on the grid of 0 to `steps`."""
+    ends, weights = exponential_mechanism._stretches(
+        np.array(data, dtype=np.int64), share, strength, steps, aside
+    )
+    chances = np.repeat(weights, np.diff(ends))
+    return chances / chances.sum()
+
+
+@pytest.mark.claim("exponential_mechanism.release_quantile", kind="enumeration")
+@pytest.mark.parametrize("aside", [0, 2, -2])
+@pytest.mark.parametrize("share", [0.5, 0.25, 0.9])
+@pytest.mark.parametrize("neighbours", [REPLACED, ADDED_OR_REMOVED], ids=["replaced", "added"])
+def test_a_quantile_costs_at_most_epsilon_and_the_worst_nearly_that(neighbours, share, aside):
+    worst, strength = 0.0, exponential_mechanism._strength(1.0, share, neighbours, grouped=False)
+    for n in range(1, 8):
+        for rest in itertools.combinations_with_replacement(range(4), n - 1):
+            tables = [quantile_chances([*rest, x], share, strength, aside) for x in range(4)]
+            if neighbours == ADDED_OR_REMOVED:
+                tables = [quantile_chances(rest, share, strength, aside), *tables]
+            logs = np.log(tables)
+            pairs = [(0, i) for i in range(1, 5)]
+            if neighbours == REPLACED:
+                pairs = itertools.combinations(range(4), 2)
+            worst = max(worst, *(np.abs(logs[i] - logs[j]).max() for i, j in pairs))
+    # Sums of few weights cannot come quite as far as the range of the exponents.
+    assert 0.4 < worst <= 1 + 1e-12
+
+
+@pytest.mark.claim("exponential_mechanism.release_quantile", kind="enumeration")
+@pytest.mark.parametrize("share", [0.5, 0.25, 0.9])
+def test_all_quantiles_of_a_partition_together_cost_at_most_epsilon(share):
+    worst, strength = 0.0, exponential_mechanism._strength(1.0, share, REPLACED, grouped=True)
+    sets = [data for n in range(5) for data in itertools.combinations_with_replacement(range(4), n)]
+    furthest = 0.0
+    for data in sets:
+        for x in range(4):
+            more = np.log(quantile_chances([*data, x], share, strength))
+            gap = more - np.log(quantile_chances(data, share, strength))
+            furthest = max(furthest, gap.max(), -gap.min())
+            inside = [np.log(quantile_chances([*data, y], share, strength)) for y in range(4)]
+            worst = max(worst, *(np.abs(more - other).max() for other in inside))
+    # A record leaves one group and comes into another, whose answers are independent.
+    assert max(worst, 2 * furthest) <= 1 + 1e-12
+    assert 2 * furthest > 0.5
+
+
+@pytest.mark.claim("exponential_mechanism.release_quantile", kind="enumeration")
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.99])
+@pytest.mark.parametrize("n", [0, 1, 5, 40, 400])
+def test_the_interval_of_a_quantile_misses_it_no_more_often_than_it_says(n, share):
+    """By the exact distribution of both ends, on data of one value, two, and all values."""
+    steps, error, epsilon = 30, 0.1, 1.0
+    strength = exponential_mechanism._strength(epsilon, share, ADDED_OR_REMOVED, grouped=False) / 4
+    aside = math.ceil(math.log(2 * (steps + 1) / error) / (strength / 2))
+    for data in ([17] * n, [3, 29] * (n // 2), np.arange(n) % (steps + 1)):
+        data = np.sort(data).astype(int)
+        answers = np.arange(steps + 1)
+        below = np.searchsorted(data, answers, side="left")
+        above = data.size - np.searchsorted(data, answers, side="right")
+        too_high = below > share * data.size
+        too_low = above > (1 - share) * data.size
+        left = quantile_chances(data, share, strength, -aside, steps)
+        right = quantile_chances(data, share, strength, aside, steps)
+        assert left[too_high].sum() + right[too_low].sum() <= error
+
+
+@pytest.mark.parametrize("by", [None, ["x", "y"] * 100])
+def test_a_quantile_is_drawn_by_its_distribution_with_and_without_an_interval(by):
+    values, rng = list(range(0, 200)), np.random.default_rng(3)
+    groups = None if by is None else ["x", "y", "z"]
+    options = {"low": 0, "high": 200, "steps": 200, "by": by, "groups": groups, "rng": rng}
+    released = release_quantile(values, 0.9, 50.0, interval=0.95, **options)
+    for value, (low, high) in zip(
+        np.atleast_1d(released.value), np.reshape(released.interval(), (-1, 2)), strict=True
+    ):
+        assert low <= value <= high
+    assert np.abs(np.atleast_1d(released.value)[:2] - 180).max() < 5
+    with pytest.raises(ValueError, match=r"confidence must be 0\.95"):
+        released.interval(0.9)
+    with pytest.raises(ValueError, match="interval must be asked for"):
+        release_quantile(values, 0.9, 50.0, **options).interval()
+
+
+def test_a_quantile_has_the_distribution_that_is_stated():
+    rng, options = np.random.default_rng(1), {"low": 0, "high": 4, "steps": 4}
+    options |= {"neighbours": ADDED_OR_REMOVED}
+    drawn = [release_quantile([1, 2, 4], 0.7, 2.0, **options, rng=rng).value for _ in range(4000)]
+    seen = np.bincount(np.array(drawn, dtype=int), minlength=5)
+    assert counts_fit(seen, quantile_distribution([1, 2, 4], 0.7, 2.0, **options))

@@ -33,9 +33,12 @@ ROWS = [
 # What holds the records, and which there may be.
 PRIVATE = {
     "elun.PrivateLogisticRegression.fit": {"X": ROWS, "y": ENTRIES},
+    "counts_and_means.release_count": {"values": ENTRIES},
+    "counts_and_means.release_histogram": {"values": ENTRIES},
+    "counts_and_means.release_mean": {"values": ENTRIES},
+    "counts_and_means.release_sum": {"values": ENTRIES},
     "exponential_mechanism.release_median": {"values": ENTRIES},
-    "histogram.release_count": {"values": ENTRIES},
-    "histogram.release_histogram": {"values": ENTRIES},
+    "exponential_mechanism.release_quantile": {"values": ENTRIES},
     "label_privacy.exponential": {"labels": ENTRIES},
     "label_privacy.privatize": {"labels": ENTRIES},
     "noisy_gradient_descent.fit": {"features": ROWS, "labels": ENTRIES},
