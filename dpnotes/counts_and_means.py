@@ -7,7 +7,7 @@ noise of scale s / epsilon, drawn for each tally, hides that (Dwork, McSherry, N
 
     release  what a record adds              replaced  replaced, by group  added or removed
     count    1 if it is True                 1         2                   1
-    sum      its value in steps              h - l     2 max(|l|, |h|)     max(|l|, |h|)
+    sum      its value in steps              h - l     2 max(-l, h)        max(-l, h)
     mean     h - l tokens to two tallies:    h - l     2 (h - l)           h - l
              its value less l to the first
 
