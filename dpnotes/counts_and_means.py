@@ -3,7 +3,7 @@
 Every release is computed from *tallies*, whole numbers to which each record adds something. Public
 numbers say how much one record can change all tallies together: the sensitivity s. Discrete Laplace
 noise of scale s / epsilon, drawn for each tally, hides that (Dwork, McSherry, Nissim and Smith,
-2006). With values from l to h steps these sensitivities are
+2006). With values from l to h steps these sensitivities are::
 
     release  what a record adds              replaced  replaced, by group  added or removed
     count    1 if it is True                 1         2                   1
