@@ -389,11 +389,12 @@ def test_outputs_of_two_values_are_two_outputs(one, other):
 
 def test_outputs_that_were_made_to_have_one_hash_keep_no_judge_waiting():
     """A set or a count of them takes the square of their number."""
-    outputs = [[0] * 600 + [place * sys.hash_info.modulus] for place in range(4000)]
-    for task in (private_task(pairs=[(0, 1)]), answer_task(epsilon=None, data=[0], pairs=())):
+    hidden = [place * sys.hash_info.modulus for place in range(2000)]
+    runs = Runs([[[data] * 600 + [number] for number in hidden] for data in (0, 1)], [])
+    stated = answer_task(epsilon=None, distribution=lambda data: {(data,) * 601: 1.0})
+    for task, check in ((private_task(), "privacy"), (stated, "distribution")):
         began = time.monotonic()
-        runs = Runs([outputs for _ in task.data_sets], [([0], 1, 2)])
-        assert _judge.judge_runs(task, runs, 0.001, np.random.default_rng(1))[0] == "rng"
+        assert _judge.judge_runs(task, runs, 0.001, np.random.default_rng(1))[0] == check
         assert time.monotonic() - began < 20
 
 
