@@ -439,8 +439,8 @@ def _plan_count(
     epsilon, neighbours = _check_cost(epsilon), _check_neighbours(neighbours)
     ones = _read_flags(values, neighbours)
     places, domain = _read_groups(ones.size, by, groups)
-    moves = domain is not None and neighbours == REPLACED
-    return _Plan(_add_up(ones, places, domain), 1 + moves, epsilon, neighbours, domain)
+    changed = _count_changed(neighbours, domain)
+    return _Plan(_add_up(ones, places, domain), changed, epsilon, neighbours, domain)
 
 
 def _plan_histogram(
@@ -452,9 +452,9 @@ def _plan_histogram(
 ) -> _Plan:
     epsilon, neighbours = _check_cost(epsilon), _check_neighbours(neighbours)
     places = index_categories(domain)
-    found = find_categories(values, places, empty=neighbours != REPLACED)
-    tallies = np.bincount(found, minlength=len(places))
-    return _Plan(tallies, 1 + (neighbours == REPLACED), epsilon, neighbours, tuple(places))
+    found, domain = find_categories(values, places, empty=neighbours != REPLACED), tuple(places)
+    tallies = np.bincount(found, minlength=len(domain))
+    return _Plan(tallies, _count_changed(neighbours, domain), epsilon, neighbours, domain)
 
 
 def _plan_sum(
@@ -471,10 +471,9 @@ def _plan_sum(
     epsilon, neighbours = _check_cost(epsilon), _check_neighbours(neighbours)
     steps, (least, most), unit = _read_steps(values, low, high, step, neighbours)
     places, domain = _read_groups(steps.size, by, groups)
-    if neighbours != REPLACED:
-        sensitivity = max(-least, most)
-    else:
-        sensitivity = most - least if domain is None else 2 * max(-least, most)
+    sensitivity = _count_changed(neighbours, domain) * max(-least, most)
+    if domain is None and neighbours == REPLACED:
+        sensitivity = most - least
     tallies = _add_up(steps, places, domain)
     return _Plan(tallies, sensitivity, epsilon, neighbours, domain, unit=unit)
 
@@ -498,10 +497,9 @@ def _plan_mean(
         each = unit / steps.size
         return _Plan(above, most - least, epsilon, neighbours, None, start, each)
     below = _add_up(most - steps, places, domain)
-    moves = domain is not None and neighbours == REPLACED
     return _Plan(
         np.column_stack([above, below]).ravel(),
-        (1 + moves) * (most - least),
+        _count_changed(neighbours, domain) * (most - least),
         epsilon,
         neighbours,
         domain,
@@ -535,6 +533,11 @@ def _draw(plan: _Plan, rng: np.random.Generator | int | None) -> NumberRelease |
     if plan.domain is None:
         return NumberRelease(value=tallies._read()[0], **promise)
     return TableRelease(value=tallies._read(), domain=plan.domain, **promise)
+
+
+def _count_changed(neighbours: Neighbours, domain: tuple[Hashable, ...] | None) -> int:
+    """Return how many groups a record changes: a replaced one leaves a group for another."""
+    return 2 if domain is not None and neighbours == REPLACED else 1
 
 
 def _find_log_chances(name: str, tallies: ArrayLike, plan: _Plan) -> NDArray[np.float64]:
